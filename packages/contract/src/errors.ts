@@ -1,0 +1,136 @@
+/** Every way in which Hearth refuses or fails. `status` is the HTTP status that a server answers with. */
+export const ERROR_CODES = {
+  invalid_request: { status: 400, retryable: false, suggestion: 'Correct the fields that the message names.' },
+  rung_unavailable: {
+    status: 409,
+    retryable: false,
+    suggestion: 'Run `hearth doctor` to see which rungs work here and how to enable the others.',
+  },
+  template_not_found: {
+    status: 404,
+    retryable: false,
+    suggestion:
+      'Run `hearth template ls` to see the templates; an image needs the form `registry/name:tag` or `archive:PATH`.',
+  },
+  template_unsupported: { status: 409, retryable: false, suggestion: 'Choose another template or another rung.' },
+  template_build_failed: {
+    status: 500,
+    retryable: true,
+    suggestion: 'Read the build output above; `hearth template build NAME` tries again.',
+  },
+  image_invalid: {
+    status: 422,
+    retryable: false,
+    suggestion: 'The image does not match its digests or holds entries that leave its root. Do not use it.',
+  },
+  registry_failed: { status: 502, retryable: true, suggestion: 'Check the image name and that the registry answers.' },
+  capability_unsupported: {
+    status: 409,
+    retryable: false,
+    suggestion: 'This rung cannot do that; `hearth doctor --json` lists the capabilities of each rung.',
+  },
+  launch_failed: {
+    status: 500,
+    retryable: true,
+    suggestion: 'Read the log of the runtime in the message; `hearth doctor` tests the rung.',
+  },
+  sandbox_not_found: { status: 404, retryable: false, suggestion: 'The sandbox does not exist or has ended.' },
+  sandbox_ended: {
+    status: 410,
+    retryable: false,
+    suggestion: 'Create a new sandbox. The message says how this one ended.',
+  },
+  process_not_found: {
+    status: 404,
+    retryable: false,
+    suggestion: 'The process never existed or its retained output is gone.',
+  },
+  spawn_failed: {
+    status: 422,
+    retryable: false,
+    suggestion: 'Check that the program, the working directory and the user exist in the sandbox.',
+  },
+  file_not_found: { status: 404, retryable: false, suggestion: 'Check the path inside the sandbox.' },
+  file_exists: {
+    status: 409,
+    retryable: false,
+    suggestion: 'Remove the existing file first, or allow it to be replaced.',
+  },
+  not_a_directory: { status: 409, retryable: false, suggestion: 'A part of the path is not a directory.' },
+  is_a_directory: { status: 409, retryable: false, suggestion: 'Use the call for directories.' },
+  directory_not_empty: { status: 409, retryable: false, suggestion: 'Remove recursively.' },
+  permission_denied: {
+    status: 403,
+    retryable: false,
+    suggestion: 'The sandbox itself refuses this to the user of the call.',
+  },
+  disk_full: {
+    status: 507,
+    retryable: false,
+    suggestion: 'The disk limit of the sandbox is reached: remove files or create it with a larger `diskBytes`.',
+  },
+  file_failed: {
+    status: 422,
+    retryable: false,
+    suggestion: 'The message has the error of the operating system in the sandbox.',
+  },
+  port_refused: { status: 502, retryable: true, suggestion: 'Nothing listens on that port in the sandbox yet.' },
+  watch_failed: { status: 422, retryable: false, suggestion: 'Watch a smaller directory.' },
+  protocol_violation: {
+    status: 502,
+    retryable: false,
+    suggestion: 'The guest broke the protocol, and its sandbox was ended. Treat what ran in it as hostile.',
+  },
+  link_lost: { status: 503, retryable: true, suggestion: 'The connection to the sandbox broke; reconnect to it.' },
+  timeout: { status: 504, retryable: true, suggestion: 'Allow more time.' },
+  aborted: { status: 499, retryable: false, suggestion: 'The caller gave up.' },
+  too_many: { status: 429, retryable: true, suggestion: 'Wait until something else has ended.' },
+  internal: { status: 500, retryable: false, suggestion: 'This is a bug in Hearth.' },
+} as const satisfies Record<string, { status: number; retryable: boolean; suggestion: string }>
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+const marker = Symbol.for('hearth.error')
+
+/** What every interface of Hearth throws. `isInstance` works across copies of this package. */
+export class HearthError extends Error {
+  readonly code: ErrorCode
+  readonly suggestion: string
+  readonly retryable: boolean
+  /** Typed facts for programs: paths, rungs, reasons. Never a secret. */
+  readonly context: Readonly<Record<string, unknown>>
+  readonly [marker] = true
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; context?: Record<string, unknown>; suggestion?: string } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.name = 'HearthError'
+    this.code = code
+    this.suggestion = options.suggestion ?? ERROR_CODES[code].suggestion
+    this.retryable = ERROR_CODES[code].retryable
+    this.context = options.context ?? {}
+  }
+
+  static isInstance(value: unknown): value is HearthError {
+    return typeof value === 'object' && value !== null && marker in value
+  }
+
+  toJSON(): {
+    code: ErrorCode
+    message: string
+    suggestion: string
+    retryable: boolean
+    context: Readonly<Record<string, unknown>>
+  } {
+    return {
+      code: this.code,
+      message: this.message,
+      suggestion: this.suggestion,
+      retryable: this.retryable,
+      context: this.context,
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod'
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const GiB = 1024 * MiB
+
+/** What one sandbox may use. Every field has a default here and a conformance test that reaches it. */
+export interface Limits {
+  /** Processor time, in cores. Default 1. */
+  readonly cpus: number
+  /** Memory of all processes together, in bytes. Default 1 GiB. */
+  readonly memoryBytes: number
+  /** Processes and threads alive at once. Default 512. */
+  readonly pids: number
+  /** Bytes that the sandbox may write to its root. Default 2 GiB. */
+  readonly diskBytes: number
+  /** Open files per process. Default 4096. */
+  readonly openFiles: number
+  /** Bytes of output that one `exec` returns; more is counted and marked `truncated`. Default 8 MiB. */
+  readonly outputBytes: number
+  /** Longest run of one command, in milliseconds. Default 10 minutes. */
+  readonly wallTimeMs: number
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  cpus: 1,
+  memoryBytes: 1 * GiB,
+  pids: 512,
+  diskBytes: 2 * GiB,
+  openFiles: 4096,
+  outputBytes: 8 * MiB,
+  wallTimeMs: 10 * 60_000,
+}
+
+export const limitsSchema = z
+  .strictObject({
+    cpus: z.number().min(0.1).max(256),
+    memoryBytes: z
+      .int()
+      .min(32 * MiB)
+      .max(1024 * GiB),
+    pids: z.int().min(16).max(100_000),
+    diskBytes: z
+      .int()
+      .min(16 * MiB)
+      .max(16_384 * GiB),
+    openFiles: z.int().min(64).max(1_048_576),
+    outputBytes: z
+      .int()
+      .min(1 * KiB)
+      .max(256 * MiB),
+    wallTimeMs: z
+      .int()
+      .min(1)
+      .max(7 * 24 * 3_600_000),
+  })
+  .partial()
+
+/** Bounds that are the same for every sandbox: what a request, a frame or a retained log may weigh. */
+export const BOUNDS = {
+  /** Payload of one frame on the link. */
+  frameBytes: 128 * KiB,
+  /** Bytes in flight per channel and direction before the receiver must grant more. */
+  channelWindowBytes: 256 * KiB,
+  /** Open channels on one link. */
+  channels: 4096,
+  /** Output that the guest retains per process for re-attachment; the oldest bytes go first. */
+  retainedOutputBytes: 1 * MiB,
+  /** Ended processes whose output the guest retains; the oldest goes first. */
+  retainedProcesses: 256,
+  /** Bytes of argv and environment of one command together. */
+  commandBytes: 96 * KiB,
+  /** A path. */
+  pathBytes: 4096,
+  /** Directories below one recursive watch. */
+  watchedDirectories: 8192,
+  /** Lifetime of a sandbox when none is given. */
+  defaultTtlMs: 3_600_000,
+  /** Longest lifetime. */
+  maximumTtlMs: 30 * 24 * 3_600_000,
+  /** Time from launch until the guest must have answered. */
+  bootTimeoutMs: 60_000,
+} as const

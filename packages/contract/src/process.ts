@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import { BOUNDS } from './limits.ts'
+import { environmentSchema, guestPathSchema, userSchema } from './sandbox-spec.ts'
+
+/** A string is run by `/bin/sh -c`; a list is an argument vector, run as it is. */
+export const commandSchema = z.union([
+  z.string().min(1).max(BOUNDS.commandBytes),
+  z
+    .array(z.string().regex(/^[^\0]*$/))
+    .min(1)
+    .max(4096),
+])
+export type Command = z.input<typeof commandSchema>
+
+const bytesSchema = z.custom<Uint8Array>((value) => value instanceof Uint8Array, 'must be a string or a Uint8Array')
+
+export const spawnOptionsSchema = z.strictObject({
+  env: environmentSchema.optional(),
+  cwd: guestPathSchema.optional(),
+  user: userSchema.optional(),
+  /** Ends the whole process tree after this time. Default: the sandbox's `wallTimeMs`. */
+  timeoutMs: z.int().min(1).max(BOUNDS.maximumTtlMs).optional(),
+  /** A terminal: standard output and error are one stream, and `resize` works. */
+  pty: z.strictObject({ rows: z.int().min(1).max(1000), cols: z.int().min(1).max(1000) }).optional(),
+  /** `pipe` keeps standard input open for `write`; `none` (the default) gives end-of-file at once. */
+  stdin: z.enum(['pipe', 'none']).optional(),
+  /** Sends standard error where standard output goes, so that their order is exact. */
+  mergeOutput: z.boolean().optional(),
+  signal: z.instanceof(AbortSignal).optional(),
+})
+export type SpawnOptions = z.input<typeof spawnOptionsSchema>
+
+export const execOptionsSchema = spawnOptionsSchema.omit({ stdin: true, pty: true }).extend({
+  /** Written to standard input, then end-of-file. */
+  input: z.union([z.string(), bytesSchema]).optional(),
+  /** Default: the sandbox's `outputBytes`. */
+  maxOutputBytes: z
+    .int()
+    .min(0)
+    .max(256 * 1024 * 1024)
+    .optional(),
+})
+export type ExecOptions = z.input<typeof execOptionsSchema>
+
+/** How a process ended. Exactly one of `exitCode` and `signal` is not null. */
+export interface ProcessExit {
+  readonly exitCode: number | null
+  /** For example `SIGKILL`. */
+  readonly signal: string | null
+  readonly timedOut: boolean
+  /** The memory limit of the sandbox was reached while it ran, and the kernel killed a process. */
+  readonly oom: boolean
+  readonly durationMs: number
+  /** Processor time of the process and its waited-for children, where the rung can tell. */
+  readonly cpuMs: number | null
+}
+
+export interface ExecResult extends ProcessExit {
+  readonly stdout: string
+  readonly stderr: string
+  /** The same as bytes, for output that is not UTF-8. */
+  readonly stdoutBytes: Uint8Array
+  readonly stderrBytes: Uint8Array
+  /** Standard output and error in the order in which they arrived. */
+  readonly output: string
+  /** True when there was more output than `maxOutputBytes`; the first part of it is kept. */
+  readonly truncated: boolean
+  /** All bytes that the command wrote, also those not kept. */
+  readonly totalOutputBytes: number
+}
+
+export interface OutputChunk {
+  readonly stream: 'stdout' | 'stderr'
+  readonly data: Uint8Array
+  /** Position of the first byte in the combined output. */
+  readonly offset: number
+  /** Bytes just before `offset` that were no longer retained when this reader attached. */
+  readonly dropped: number
+}
+
+export interface ProcessInfo {
+  /** Handle within its sandbox; never reused. */
+  readonly id: number
+  /** The process id as the sandbox sees it. */
+  readonly pid: number
+  readonly command: readonly string[]
+  readonly startedAt: Date
+  /** Null while it runs. */
+  readonly exit: ProcessExit | null
+  /** Combined output so far, and the oldest byte that is still retained. */
+  readonly outputBytes: number
+  readonly oldestOffset: number
+}
+
+/** A running command. Its output must be read or the handle closed: an unread one makes the command wait. */
+export interface Process extends AsyncDisposable {
+  readonly id: number
+  readonly pid: number
+  /** Standard output and error in arrival order, each chunk once. Ends when the process has ended. */
+  readonly output: AsyncIterable<OutputChunk>
+  /** Resolves when it has ended and all its output was read or discarded. */
+  wait(): Promise<ProcessExit>
+  write(data: string | Uint8Array): Promise<void>
+  /** End-of-file on standard input. */
+  closeStdin(): Promise<void>
+  resize(size: { readonly rows: number; readonly cols: number }): Promise<void>
+  /** To the process group; `kill` is for the whole tree. Default `SIGTERM`. */
+  signal(name?: string): Promise<void>
+  /** SIGKILL to the whole tree, also to what has detached itself. */
+  kill(): Promise<void>
+  /** Lets it run on without a reader; `sandbox.attach(id)` takes it up again. */
+  detach(): Promise<void>
+}

@@ -1,0 +1,94 @@
+import type { Files, WatchEvent } from './files.ts'
+import type { SandboxId } from './ids.ts'
+import type { Limits } from './limits.ts'
+import type { Command, ExecOptions, ExecResult, Process, ProcessInfo, SpawnOptions } from './process.ts'
+import type { Rung } from './rungs.ts'
+
+export interface SandboxInfo {
+  readonly id: SandboxId
+  readonly state: 'running' | 'ended'
+  readonly rung: Rung
+  /** What implements the rung here, for example `crun 1.8.1` or `qemu 10.0.2 (tcg)`. */
+  readonly driver: string
+  readonly template: string
+  readonly createdAt: Date
+  readonly expiresAt: Date
+  readonly parent: SandboxId | null
+  readonly metadata: Readonly<Record<string, string>>
+  readonly limits: Limits
+}
+
+export interface Stats {
+  readonly memoryBytes: number
+  readonly memoryLimitBytes: number
+  readonly cpuMs: number
+  readonly processes: number
+  readonly diskUsedBytes: number
+  readonly diskLimitBytes: number
+  readonly uptimeMs: number
+}
+
+/** A byte stream to a port inside the sandbox. */
+export interface PortConnection extends AsyncDisposable {
+  readonly data: AsyncIterable<Uint8Array>
+  write(data: Uint8Array): Promise<void>
+  /** Half-close: no more bytes from this side. */
+  end(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A port inside the sandbox, seen from outside. */
+export interface Port {
+  readonly port: number
+  connect(options?: { readonly signal?: AbortSignal }): Promise<PortConnection>
+  /** Waits until something listens. */
+  ready(options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<void>
+}
+
+export const CODE_LANGUAGES = ['python', 'javascript', 'bash'] as const
+export type CodeLanguage = (typeof CODE_LANGUAGES)[number]
+
+export interface RunCodeOptions {
+  /** Default `python`. */
+  readonly language?: CodeLanguage
+  readonly timeoutMs?: number
+  /** Separate states within one sandbox. Default `default`. */
+  readonly context?: string
+  readonly signal?: AbortSignal
+}
+
+export interface CodeResult {
+  readonly stdout: string
+  readonly stderr: string
+  /** The value of the last expression as text, if there was one. */
+  readonly text: string | null
+  readonly error: { readonly name: string; readonly message: string; readonly traceback: string } | null
+  readonly durationMs: number
+  /** After a timeout or an out-of-memory the interpreter is started anew and its state is lost. */
+  readonly timedOut: boolean
+  readonly oom: boolean
+  readonly truncated: boolean
+}
+
+/** One isolated computer. The embedded engine and the remote client both give this. */
+export interface Sandbox extends AsyncDisposable {
+  readonly info: SandboxInfo
+  readonly id: SandboxId
+  readonly files: Files
+  exec(command: Command, options?: ExecOptions): Promise<ExecResult>
+  spawn(command: Command, options?: SpawnOptions): Promise<Process>
+  /** Takes up a process again, with its retained output from `offset` (default 0). */
+  attach(process: number, options?: { readonly offset?: number; readonly signal?: AbortSignal }): Promise<Process>
+  processes(): Promise<ProcessInfo[]>
+  runCode(code: string, options?: RunCodeOptions): Promise<CodeResult>
+  watch(
+    path: string,
+    options?: { readonly recursive?: boolean; readonly signal?: AbortSignal },
+  ): Promise<AsyncIterable<WatchEvent> & AsyncDisposable>
+  port(port: number): Port
+  stats(): Promise<Stats>
+  /** Moves the deadline to this long from now. */
+  renew(ttlMs: number): Promise<SandboxInfo>
+  /** Ends it and everything in it. Idempotent. */
+  kill(): Promise<void>
+}

@@ -1,0 +1,67 @@
+import type { Limits, Rung, SandboxId } from '@hearth/contract'
+import type { Machine } from '../machine/machine.ts'
+import type { Template } from '../templates/template.ts'
+
+/** How a limit is kept on a rung: by the kernel, by something of ours that looks from time to time, or not at all. */
+export type Enforcement = 'enforced' | 'approximate' | 'none'
+
+/** What a rung can do here. The conformance suite skips what is declared absent, and only that. */
+export interface Capabilities {
+  /** Real processes and native binaries. Without them only the built-in shell commands exist. */
+  readonly processes: boolean
+  readonly terminals: boolean
+  /** More than one user inside. */
+  readonly users: boolean
+  /** TCP ports inside can be connected to. */
+  readonly ports: boolean
+  /** A killed host process can take the machine up again. */
+  readonly reconnect: boolean
+  /** The `host` template works. */
+  readonly hostTemplate: boolean
+  readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>
+}
+
+/** Whether a driver works on this host, found out by trying. */
+export type Probe =
+  | {
+      readonly available: true
+      /** For example `crun 1.8.1`. */ readonly label: string
+      readonly capabilities: Capabilities
+      /** What a person should know, for example that there is no KVM. */ readonly notes: readonly string[]
+    }
+  | {
+      readonly available: false
+      readonly reason: string
+      /** The command or setting that would make it work. */ readonly fix: string | null
+    }
+
+/** Everything that a driver needs to start a machine. Already validated. */
+export interface LaunchRequest {
+  readonly id: SandboxId
+  /** The sandbox's own directory on the host, made by the caller, mode 0700. */
+  readonly directory: string
+  readonly template: Template
+  readonly limits: Limits
+  readonly hostname: string
+  /** Base environment of every command. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly workdir: string
+  readonly user: string
+  readonly signal?: AbortSignal
+}
+
+/** One rung of the ladder on this host. */
+export interface Driver {
+  readonly rung: Rung
+  /** `bubblewrap`, `crun`, `docker`, `runsc`, `qemu`, `just-bash`. */
+  readonly name: string
+  /** Tries, and remembers the answer. Never throws. */
+  probe(): Promise<Probe>
+  /** Resolves when the guest has answered and its limits are in force. */
+  launch(request: LaunchRequest): Promise<Machine>
+  /** Takes up a machine that another process launched, or throws `sandbox_ended`. Only with `capabilities.reconnect`. */
+  adopt(id: SandboxId, directory: string): Promise<Machine>
+  /** Makes launches faster by preparing ahead; released by `dispose`. */
+  prepare?(count: number): Promise<void>
+  dispose?(): Promise<void>
+}

@@ -1,0 +1,52 @@
+import type { Enforcement } from './driver.ts'
+
+/** One step of the keeper before it executes the runtime; see the keeper's section of guest/protocol.md. */
+export type Step =
+  | { readonly kind: 'mkdir'; readonly path: string; readonly mode: number }
+  | { readonly kind: 'chown'; readonly path: string; readonly uid: number; readonly gid: number }
+  | { readonly kind: 'subvolume'; readonly path: string; readonly limitBytes: number }
+  | {
+      readonly kind: 'bind'
+      readonly source: string
+      readonly target: string
+      readonly options: readonly ('ro' | 'rec' | 'idmap')[]
+    }
+  | {
+      readonly kind: 'overlay'
+      readonly target: string
+      readonly lower: string
+      readonly upper: string
+      readonly work: string
+      readonly options: readonly ('idmap' | 'userxattr')[]
+    }
+  | { readonly kind: 'tmpfs'; readonly target: string; readonly data: string }
+
+/** What the keeper does to start a machine. A link driver is a probe and a function that gives one of these. */
+export interface LaunchPlan {
+  readonly argv: readonly string[]
+  /** The whole environment of the runtime; nothing is inherited. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly steps: readonly Step[]
+  /** A user namespace of `count` ids from `base`; see flags 1 and 2 of KeeperLaunch. */
+  readonly userNamespace: {
+    readonly base: number
+    readonly count: number
+    readonly enter: boolean
+    readonly rootless: boolean
+  } | null
+  /** Descriptor number and file. */
+  readonly files: readonly { readonly descriptor: number; readonly path: string }[]
+  /** Run after the end, for example `crun delete`. */
+  readonly cleanup: readonly string[]
+  /** Which limits the plan itself leaves to the cgroup of the keeper. */
+  readonly cgroup: CgroupLimits | null
+}
+
+/** Limits that a cgroup keeps, v1 or v2. Sizes include what the runtime itself needs. */
+export interface CgroupLimits {
+  readonly memoryBytes: number
+  readonly pids: number
+  readonly cpus: number
+}
+
+export type { Enforcement }

@@ -1,0 +1,37 @@
+import type { Command, Files, PortConnection, Process, ProcessInfo, Stats, WatchEvent } from '@hearth/contract'
+
+/** A validated command. */
+export interface ProcessSpec {
+  readonly command: Command
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string | null
+  readonly user: string | null
+  /** 0 for none. */
+  readonly timeoutMs: number
+  readonly pty: { readonly rows: number; readonly cols: number } | null
+  readonly stdin: 'pipe' | 'none'
+  readonly mergeOutput: boolean
+}
+
+/** How a machine ended. */
+export interface MachineEnd {
+  readonly reason: 'killed' | 'exited' | 'protocol_violation' | 'lost'
+  readonly detail: string
+}
+
+/** A started computer. `LinkMachine` is this over the guest's link; the simulated rung implements it directly. */
+export interface Machine {
+  readonly files: Files
+  /** Resolves once, when it is gone. */
+  readonly ended: Promise<MachineEnd>
+  spawn(spec: ProcessSpec, signal?: AbortSignal): Promise<Process>
+  attach(process: number, offset: number, signal?: AbortSignal): Promise<Process>
+  processes(): Promise<ProcessInfo[]>
+  watch(path: string, recursive: boolean, signal?: AbortSignal): Promise<AsyncIterable<WatchEvent> & AsyncDisposable>
+  connect(port: number, signal?: AbortSignal): Promise<PortConnection>
+  stats(): Promise<Stats>
+  /** Ends it and everything in it, and frees what the host held for it. Idempotent. */
+  kill(): Promise<void>
+  /** Lets go of it without ending it, so that another process can adopt it. */
+  release(): Promise<void>
+}
