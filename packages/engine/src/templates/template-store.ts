@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto'
+import { access, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HearthError } from '@hearth/contract'
+import type { HostPaths } from '../host/host.ts'
+import { BuildLock } from './build-lock.ts'
+import { readHostTemplate } from './host-template.ts'
+import { SharedTask } from './shared-task.ts'
+import { BUILT_IN_TEMPLATES, findSource } from './sources.ts'
+import { fileNameOf, rootNameOf, type TemplateRecord, TemplateRecords } from './template-record.ts'
+import type { TemplateSource } from './template-source.ts'
+import type { HostTemplate, Progress, Template } from './template.ts'
+
+/** How long a description of the host's toolchain is used before it is read again. */
+const HOST_TEMPLATE_MS = 5000
+
+export interface ResolveOptions {
+  readonly progress?: Progress
+  readonly signal?: AbortSignal
+}
+
+export interface TemplateListing {
+  readonly name: string
+  readonly digest: string | null
+  readonly builtAt: Date | null
+  /** Null while it is not built, and for `host`, which is not a directory. */
+  readonly root: string | null
+}
+
+/** Templates by name: built or pulled at first use, then kept. Safe between processes that share one home. */
+export class TemplateStore {
+  readonly #paths: HostPaths
+  readonly #records: TemplateRecords
+  readonly #building = new Map<string, SharedTask<Template>>()
+  #host: { readonly template: HostTemplate; readonly readAt: number } | null = null
+
+  constructor(paths: HostPaths) {
+    this.#paths = paths
+    this.#records = new TemplateRecords(join(paths.templates, 'names'))
+  }
+
+  async resolve(name: string, options: ResolveOptions = {}): Promise<Template> {
+    if (name === 'host') return await this.#hostTemplate()
+    const source = findSource(name, this.#paths)
+    return (await this.#stored(name, source)) ?? (await this.#share(name, source, false, options))
+  }
+
+  /** Builds what is not there; with `force` also what is. A forced build leaves the old root to those who use it. */
+  async build(name: string, options: ResolveOptions & { readonly force?: boolean } = {}): Promise<Template> {
+    if (name === 'host' || options.force !== true) return await this.resolve(name, options)
+    return await this.#share(name, findSource(name, this.#paths), true, options)
+  }
+
+  /** What is built, and what of our own could be. */
+  async list(): Promise<TemplateListing[]> {
+    const records = await this.#records.list()
+    const host = await this.#hostTemplate().catch(() => null)
+    const missing = BUILT_IN_TEMPLATES.filter((name) => !records.some((record) => record.name === name))
+    return [
+      { name: 'host', digest: host?.digest ?? null, builtAt: null, root: null },
+      ...missing.map((name) => ({ name, digest: null, builtAt: null, root: null })),
+      ...records.map(({ name, digest, builtAt }) => ({
+        name,
+        digest,
+        builtAt: new Date(builtAt),
+        root: this.#rootPath(digest),
+      })),
+    ].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** Forgets the name and removes every root that no name points to. No sandbox may be using it. */
+  async remove(name: string): Promise<void> {
+    if (name === 'host') throw new HearthError('template_unsupported', 'the host template cannot be removed')
+    const signal = new AbortController().signal
+    await using _lock = await BuildLock.acquire(this.#locks, fileNameOf(name), signal, () => undefined)
+    if (!(await this.#records.remove(name))) {
+      throw new HearthError('template_not_found', `there is no built template ${name}`, { context: { name } })
+    }
+    await using _roots = await BuildLock.acquire(this.#locks, 'roots', signal, () => undefined)
+    const used = new Set((await this.#records.list()).map((record) => rootNameOf(record.digest)))
+    for (const root of await readdir(this.#roots)) {
+      if (!used.has(root)) await removeTree(join(this.#roots, root), this.#workspaces)
+    }
+  }
+
+  get #roots(): string {
+    return join(this.#paths.templates, 'roots')
+  }
+
+  get #locks(): string {
+    return join(this.#paths.templates, 'locks')
+  }
+
+  get #workspaces(): string {
+    return join(this.#paths.templates, 'building')
+  }
+
+  #rootPath(digest: string): string {
+    return join(this.#roots, rootNameOf(digest))
+  }
+
+  async #hostTemplate(): Promise<HostTemplate> {
+    if (this.#host === null || performance.now() - this.#host.readAt > HOST_TEMPLATE_MS) {
+      this.#host = { template: await readHostTemplate(this.#paths), readAt: performance.now() }
+    }
+    return this.#host.template
+  }
+
+  async #stored(name: string, source: TemplateSource): Promise<Template | null> {
+    const record = await this.#records.read(name)
+    if (record === null || record.identity !== (await source.identity())) return null
+    return (await exists(this.#rootPath(record.digest))) ? this.#templateOf(record) : null
+  }
+
+  #templateOf({ name, digest, environment, workdir, user }: TemplateRecord): Template {
+    return { kind: 'directory', name, digest, root: this.#rootPath(digest), environment, workdir, user }
+  }
+
+  async #share(name: string, source: TemplateSource, force: boolean, options: ResolveOptions): Promise<Template> {
+    let task = this.#building.get(name)
+    if (task === undefined || task.abandoned) {
+      const started = new SharedTask(async (signal) => {
+        try {
+          return await this.#buildOnce(name, source, force, options.progress ?? (() => undefined), signal)
+        } finally {
+          if (this.#building.get(name) === started) this.#building.delete(name)
+        }
+      })
+      task = started
+      this.#building.set(name, started)
+    }
+    return await task.wait(options.signal)
+  }
+
+  async #buildOnce(
+    name: string,
+    source: TemplateSource,
+    force: boolean,
+    progress: Progress,
+    signal: AbortSignal,
+  ): Promise<Template> {
+    const fileName = fileNameOf(name)
+    await using _lock = await BuildLock.acquire(this.#locks, fileName, signal, () =>
+      progress(`${name}: another process is building it; waiting`),
+    )
+    const stored = force ? null : await this.#stored(name, source)
+    if (stored !== null) return stored
+    const identity = await source.identity()
+    await using workspace = await this.#workspace(fileName)
+    const has = async (digest: string): Promise<boolean> => await exists(this.#rootPath(digest))
+    const built = await source.build({ workspace: workspace.path, progress, signal, has })
+    const { digest, environment, workdir, user } = built
+    // Held until the name is written, so that `remove` of another name cannot take the root in between.
+    await using _roots = await BuildLock.acquire(this.#locks, 'roots', signal, () => undefined)
+    if (built.root !== null) await this.#publish(built.root, digest)
+    const record = { name, identity, digest, environment, workdir, user, builtAt: new Date().toISOString() }
+    await this.#records.write(record)
+    return this.#templateOf(record)
+  }
+
+  /** The root appears in one step. An existing one with the same digest is as good, and somebody may be using it. */
+  async #publish(root: string, digest: string): Promise<void> {
+    await mkdir(this.#roots, { recursive: true })
+    if (!(await exists(this.#rootPath(digest)))) await rename(root, this.#rootPath(digest))
+  }
+
+  /** The caller holds the lock of this name, so what an earlier build left there belongs to a dead process. */
+  async #workspace(fileName: string): Promise<AsyncDisposable & { readonly path: string }> {
+    await mkdir(this.#workspaces, { recursive: true, mode: 0o700 })
+    for (const entry of await readdir(this.#workspaces)) {
+      if (entry.startsWith(`${fileName}.`)) await rm(join(this.#workspaces, entry), { recursive: true, force: true })
+    }
+    const path = join(this.#workspaces, `${fileName}.${randomBytes(6).toString('hex')}`)
+    await mkdir(path)
+    return { path, [Symbol.asyncDispose]: async () => await rm(path, { recursive: true, force: true }) }
+  }
+}
+
+/** Moves it out of sight first, so that a crash leaves no half root under its digest. */
+async function removeTree(path: string, trash: string): Promise<void> {
+  await mkdir(trash, { recursive: true, mode: 0o700 })
+  const target = join(trash, `removed.${randomBytes(6).toString('hex')}`)
+  await rename(path, target)
+  await rm(target, { recursive: true, force: true })
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  )
+}
