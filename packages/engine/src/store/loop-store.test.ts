@@ -1,0 +1,68 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hostPaths, type HostPaths } from '../host/host.ts'
+import { ensureStore, removeStore } from './loop-store.ts'
+
+const root = process.getuid?.() === 0
+const environment = { HEARTH_STORE_SIZE: '256M', PATH: process.env['PATH'] }
+
+describe('the store on a loop file', () => {
+  let paths: HostPaths
+
+  beforeAll(async () => {
+    paths = hostPaths({ ...process.env, HEARTH_HOME: await mkdtemp(join(tmpdir(), 'hearth-store-')) })
+  })
+
+  afterAll(async () => {
+    await removeStore(paths)
+    await rm(paths.home, { recursive: true, force: true })
+  })
+
+  it('says what is wrong with a size, and goes on as a directory', async () => {
+    for (const [size, expected] of [
+      ['8', /must be like 512M or 8G/],
+      ['100M', /too small/],
+      ['900000G', /are free/],
+    ] as const) {
+      const store = await ensureStore(paths, { ...environment, HEARTH_STORE_SIZE: size })
+      expect(store.kind).toBe('directory')
+      expect(store.reason).toMatch(root ? expected : /root/)
+    }
+  })
+
+  it.runIf(root)('is made once, with all its blocks, by callers that come together', async () => {
+    // A lock of a process that has died.
+    await writeFile(join(paths.home, 'store.lock'), '4194305\n')
+    const stores = await Promise.all([1, 2, 3, 4].map(async () => await ensureStore(paths, environment)))
+    expect(stores).toEqual(stores.map(() => ({ kind: 'btrfs', reason: null })))
+    const image = await stat(join(paths.home, 'store.img'))
+    expect(image.size).toBe(256 * 1024 * 1024)
+    expect(image.blocks * 512).toBeGreaterThanOrEqual(image.size)
+    expect(await mountsOf(paths.store)).toBe(1)
+  })
+
+  it.runIf(root)('is mounted again with its content, and quickly when it is there', async () => {
+    await writeFile(join(paths.store, 'kept'), 'yes')
+    const { execFileSync } = await import('node:child_process')
+    execFileSync('umount', [paths.store])
+    expect(await ensureStore(paths, environment)).toEqual({ kind: 'btrfs', reason: null })
+    expect(await readFile(join(paths.store, 'kept'), 'utf8')).toBe('yes')
+    const started = performance.now()
+    await ensureStore(paths, environment)
+    expect(performance.now() - started).toBeLessThan(100)
+  })
+
+  it.runIf(root)('is a directory when quotas cannot be enabled, and nothing stays mounted', async () => {
+    await removeStore(paths)
+    const store = await ensureStore({ ...paths, guest: '/bin/false' }, environment)
+    expect(store.kind).toBe('directory')
+    expect(await mountsOf(paths.store)).toBe(0)
+  })
+})
+
+async function mountsOf(path: string): Promise<number> {
+  const mounts = await readFile('/proc/self/mounts', 'utf8')
+  return mounts.split('\n').filter((line) => line.split(' ')[1] === path).length
+}

@@ -1,0 +1,81 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hostPaths } from '../../packages/engine/src/host/host.ts'
+import { ensureStore } from '../../packages/engine/src/store/loop-store.ts'
+import { installAdvice } from './advice.ts'
+import { installMissing } from './apt.ts'
+import { Attempts } from './attempts.ts'
+import { readDistribution, type Distribution } from './distribution.ts'
+import { Steps } from './progress.ts'
+import { findMissing, type Missing } from './requirements.ts'
+import { lastLines, runCommand } from './run-command.ts'
+
+export interface SetupOptions {
+  /** Also what only the tests need. */
+  readonly tests: boolean
+  /** Asks again for packages that were not to be had lately. */
+  readonly retry: boolean
+}
+
+/** Makes this machine ready. Returns false only when the guest program could not be built: without it there is no real rung. */
+export async function setup(options: SetupOptions): Promise<boolean> {
+  const steps = new Steps()
+  const paths = hostPaths()
+  // Only its owner may look below: sandboxes' files lie there under other user ids.
+  await mkdir(paths.home, { recursive: true, mode: 0o700 })
+  await installPackages(options, new Attempts(join(paths.cache, 'setup.json')), steps)
+  const built = await buildGuest(steps)
+  if (built) await makeStore(steps)
+  return built
+}
+
+async function installPackages(options: SetupOptions, attempts: Attempts, steps: Steps): Promise<void> {
+  const missing = await findMissing(options)
+  if (missing.length === 0) return
+  const distribution = await readDistribution()
+  if (!distribution.root || !distribution.apt) {
+    await advise(missing, distribution, steps)
+    return
+  }
+  const known = options.retry ? new Map() : await attempts.recent()
+  const wanted = missing.filter(({ requirement }) => !known.has(requirement.package))
+  const failures = wanted.length === 0 ? [] : await installMissing(wanted, distribution, steps)
+  if (wanted.length > 0) await attempts.remember([...known.values(), ...failures])
+  const still = await findMissing(options)
+  const got = missing.filter((entry) => !still.some((other) => other.requirement.package === entry.requirement.package))
+  if (got.length > 0) steps.done(`installed ${got.map(({ requirement }) => requirement.package).join(', ')}`)
+  for (const { requirement, reason } of still) {
+    const why =
+      [...known.values(), ...failures].find((failure) => failure.package === requirement.package)?.reason ?? reason
+    steps.problem(`without ${requirement.package} (${requirement.purpose}): ${why}`)
+  }
+}
+
+async function advise(missing: readonly Missing[], distribution: Distribution, steps: Steps): Promise<void> {
+  steps.problem(
+    `missing: ${missing.map(({ requirement }) => `${requirement.package} (${requirement.purpose})`).join(', ')}`,
+  )
+  steps.line(
+    distribution.root
+      ? 'There is no apt here. To add them:'
+      : 'This is not root, so nothing was installed. To add them:',
+  )
+  for (const command of await installAdvice(missing, distribution)) steps.line(command)
+  steps.line('Going on with the rungs that work without them.')
+}
+
+async function buildGuest(steps: Steps): Promise<boolean> {
+  const folder = join(import.meta.dirname, '../../guest')
+  // With nothing to do make answers in milliseconds, so it is asked every time.
+  const result = await steps.step('building the guest program', async (detail) => {
+    return await runCommand('make', ['-C', folder, '--no-print-directory'], { onLine: detail })
+  })
+  if (result.code === 0) return true
+  steps.problem(`the guest program was not built:\n${lastLines(result.output, 20)}`)
+  return false
+}
+
+async function makeStore(steps: Steps): Promise<void> {
+  const store = await steps.step('preparing the disk store', async () => await ensureStore(hostPaths()))
+  if (store.kind === 'directory') steps.problem(`disk limits will be kept in memory: ${store.reason}`)
+}
