@@ -27,6 +27,8 @@ export type Probe =
       readonly available: true
       /** For example `crun 1.8.1`. */ readonly label: string
       readonly capabilities: Capabilities
+      /** Chosen when nobody names a rung. False where it works but should be asked for, for example a microVM without KVM. */
+      readonly automatic: boolean
       /** What a person should know, for example that there is no KVM. */ readonly notes: readonly string[]
     }
   | {

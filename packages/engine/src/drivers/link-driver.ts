@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { BOUNDS, HearthError, type SandboxId } from '@hearth/contract'
+import type { Cgroups } from '../host/cgroups.ts'
+import type { HostFacts } from '../host/facts.ts'
+import type { HostPaths } from '../host/host.ts'
+import type { IdRanges } from '../host/id-ranges.ts'
+import { connectKeeper, endKeeper, readRuntimeExit } from '../host/keeper-process.ts'
+import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
+import { encodeFrame, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
+import { Link } from '../link/link.ts'
+import { LinkMachine } from '../machine/link-machine.ts'
+import type { Machine, MachineEnd } from '../machine/machine.ts'
+import type { DiskAreas } from '../store/disk-area.ts'
+import type { Driver, LaunchRequest, Probe } from './driver.ts'
+import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
+import type { LinkRuntime } from './link-runtime.ts'
+
+/** What all link drivers of one Hearth share. */
+export interface LinkServices {
+  readonly paths: HostPaths
+  readonly facts: HostFacts
+  readonly cgroups: Cgroups
+  readonly keepers: KeeperPool
+  readonly disks: DiskAreas
+  readonly ids: IdRanges
+}
+
+/** Turns a runtime's plan into a running machine: keeper, limits, link, identity. The same for every rung with a guest. */
+export class LinkDriver implements Driver {
+  readonly rung: Driver['rung']
+  readonly name: string
+  readonly #runtime: LinkRuntime
+  readonly #services: LinkServices
+  #probe: Promise<Probe> | null = null
+
+  constructor(runtime: LinkRuntime, services: LinkServices) {
+    this.#runtime = runtime
+    this.#services = services
+    this.rung = runtime.rung
+    this.name = runtime.name
+  }
+
+  probe(): Promise<Probe> {
+    this.#probe ??= this.#runtime.probe(this.#services)
+    return this.#probe
+  }
+
+  async launch(request: LaunchRequest): Promise<Machine> {
+    const keeper = await this.#services.keepers.take()
+    let resources: MachineResources | null = null
+    try {
+      const idBase = this.#services.facts.root ? await this.#services.ids.allocate(request.id) : null
+      const disk = await this.#services.disks.area(request.id, request.directory, request.limits.diskBytes)
+      resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind } }
+      await writeResources(request.directory, resources)
+      const plan = await this.#runtime.plan({ request, disk, idBase }, this.#services)
+      const writes = plan.cgroup === null ? [] : this.#services.cgroups.limitWrites(keeper.cgroup, plan.cgroup)
+      await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, writes)
+      const machine = await this.#open(request.id, request.directory, keeper.socket, resources, request)
+      return machine
+    } catch (error) {
+      throw await this.#undo(error, request, keeper, resources)
+    }
+  }
+
+  async adopt(id: SandboxId, directory: string): Promise<Machine> {
+    const resources = await readResources(directory)
+    if (resources === null) throw new HearthError('sandbox_ended', `sandbox ${id} was never launched`)
+    const socket = await connectKeeper(directory)
+    return await this.#open(id, directory, socket, resources, null)
+  }
+
+  /** Says hello, gives a new machine its identity, and makes sure that its end is noticed and cleaned up. */
+  async #open(
+    id: SandboxId,
+    directory: string,
+    socket: Socket,
+    resources: MachineResources,
+    request: LaunchRequest | null,
+  ): Promise<Machine> {
+    const link = new Link(socket)
+    const handle = new MachineHandle(id, directory, socket, link, resources, this.#services)
+    await link.hello({ timeoutMs: BOUNDS.bootTimeoutMs, ...(request?.signal === undefined ? {} : { signal: request.signal }) })
+    if (request !== null) await link.request('Configure', configuration(request))
+    return new LinkMachine({
+      link,
+      ended: handle.ended,
+      kill: () => handle.kill(),
+      release: () => handle.release(),
+      oomKills: () => this.#services.cgroups.oomKills(resources.cgroup),
+      hostStats: async () => {
+        const memoryBytes = await this.#services.cgroups.memoryBytes(resources.cgroup)
+        return memoryBytes === null ? {} : { memoryBytes }
+      },
+    })
+  }
+
+  async #undo(
+    error: unknown,
+    request: LaunchRequest,
+    keeper: PreparedKeeper,
+    resources: MachineResources | null,
+  ): Promise<unknown> {
+    const log = await readFile(join(request.directory, 'runtime.log'), 'utf8').catch(() => '')
+    await endKeeper(request.directory)
+    await discardKeeper(keeper)
+    await freeResources(request.id, request.directory, resources, this.#services)
+    if (request.signal?.aborted === true) return new HearthError('aborted', 'the launch was abandoned', { cause: error })
+    if (!HearthError.isInstance(error) || log.trim() === '') return error
+    const tail = log.trim().slice(-2000)
+    return new HearthError(error.code, `${error.message}; the runtime said: ${tail}`, { cause: error, context: { ...error.context } })
+  }
+}
+
+function configuration(request: LaunchRequest): Parameters<typeof encodeFrame<'Configure'>>[1] {
+  return {
+    hostname: request.hostname,
+    realtimeNanoseconds: BigInt(Date.now()) * 1_000_000n,
+    entropy: randomBytes(32),
+    environment: Object.entries(request.environment).map(([name, value]) => `${name}=${value}`),
+    workdir: request.workdir,
+    user: request.user,
+    openFiles: request.limits.openFiles,
+    pids: request.limits.pids,
+    retainedOutputBytes: BOUNDS.retainedOutputBytes,
+    flags: 1,
+  }
+}
+
+/** The host's side of one machine's life: how it is ended, let go of, and what is freed afterwards. */
+class MachineHandle {
+  readonly ended: Promise<MachineEnd>
+  readonly #directory: string
+  readonly #socket: Socket
+  #outcome: MachineEnd['reason'] | 'released' | null = null
+  #freed: Promise<void> | null = null
+  readonly #free: () => Promise<void>
+
+  constructor(id: SandboxId, directory: string, socket: Socket, link: Link, resources: MachineResources, services: LinkServices) {
+    this.#directory = directory
+    this.#socket = socket
+    this.#free = () => freeResources(id, directory, resources, services)
+    const { promise, resolve } = Promise.withResolvers<MachineEnd>()
+    this.ended = promise
+    socket.once('close', () => {
+      void this.#closed(link).then(resolve)
+    })
+  }
+
+  async #closed(link: Link): Promise<MachineEnd> {
+    if (this.#outcome === 'released') return await new Promise<never>(() => undefined)
+    const violation = link.violation
+    await endKeeper(this.#directory)
+    const exit = await readRuntimeExit(this.#directory)
+    this.#freed ??= this.#free()
+    await this.#freed
+    if (this.#outcome === 'killed') return { reason: 'killed', detail: 'killed' }
+    if (violation !== null) return { reason: 'protocol_violation', detail: violation }
+    if (exit === null) return { reason: 'lost', detail: 'the keeper was killed' }
+    return { reason: 'exited', detail: exit.signal === null ? `exit code ${exit.exitCode}` : `signal ${exit.signal}` }
+  }
+
+  async kill(): Promise<void> {
+    if (this.#outcome === null) {
+      this.#outcome = 'killed'
+      this.#socket.write(encodeFrame('KeeperEnd', {}))
+      const patience = setTimeout(() => this.#socket.destroy(), 5000)
+      await this.ended.finally(() => clearTimeout(patience))
+    }
+    await this.ended
+  }
+
+  async release(): Promise<void> {
+    this.#outcome ??= 'released'
+    this.#socket.destroy()
+  }
+}

@@ -1,0 +1,50 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HearthError, type SandboxId } from '@hearth/contract'
+import { z } from 'zod'
+import { removeCgroup } from '../host/cgroups.ts'
+import type { IdRanges } from '../host/id-ranges.ts'
+import type { DiskAreas } from '../store/disk-area.ts'
+
+/** What the host holds for one machine. Written down before the launch, so that it can be freed after any crash. */
+export interface MachineResources {
+  readonly cgroup: { readonly directories: readonly string[] }
+  readonly idBase: number | null
+  readonly disk: { readonly path: string; readonly kind: 'quota' | 'memory' | 'none' }
+}
+
+const schema = z.object({
+  cgroup: z.object({ directories: z.array(z.string()) }),
+  idBase: z.int().nullable(),
+  disk: z.object({ path: z.string(), kind: z.enum(['quota', 'memory', 'none']) }),
+})
+
+const FILE = 'resources.json'
+
+export async function writeResources(directory: string, resources: MachineResources): Promise<void> {
+  await writeFile(join(directory, FILE), JSON.stringify(resources), { mode: 0o600 })
+}
+
+export async function readResources(directory: string): Promise<MachineResources | null> {
+  try {
+    return schema.parse(JSON.parse(await readFile(join(directory, FILE), 'utf8')))
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw new HearthError('internal', `${directory}/${FILE} cannot be read`, { cause })
+  }
+}
+
+/** Gives everything back. Every step is safe to repeat; the directory goes last, because it is the record of the rest. */
+export async function freeResources(
+  id: SandboxId,
+  directory: string,
+  resources: MachineResources | null,
+  services: { readonly disks: DiskAreas; readonly ids: IdRanges },
+): Promise<void> {
+  if (resources !== null) {
+    await removeCgroup(resources.cgroup)
+    await services.disks.remove(resources.disk)
+    if (resources.idBase !== null) await services.ids.free(resources.idBase, id)
+  }
+  await rm(directory, { recursive: true, force: true })
+}

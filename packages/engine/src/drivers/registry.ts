@@ -1,0 +1,49 @@
+import { HearthError } from '@hearth/contract'
+import { Cgroups } from '../host/cgroups.ts'
+import type { HostFacts } from '../host/facts.ts'
+import type { HostPaths } from '../host/host.ts'
+import { IdRanges } from '../host/id-ranges.ts'
+import { KeeperPool } from '../host/keeper-pool.ts'
+import { DiskAreas } from '../store/disk-area.ts'
+import { CONTAINER_RUNTIMES } from './container/container-runtime.ts'
+import { DockerRuntime } from './docker/docker-runtime.ts'
+import type { Driver } from './driver.ts'
+import { GvisorRuntime } from './gvisor/gvisor-runtime.ts'
+import { LinkDriver, type LinkServices } from './link-driver.ts'
+import { MicrovmRuntime } from './microvm/microvm-runtime.ts'
+import { ProcessRuntime } from './process/process-runtime.ts'
+import type { ProbedDriver } from './select-driver.ts'
+import { SimulatedDriver } from './simulated/simulated-driver.ts'
+
+/** All drivers of one host, strongest first, and what they share. */
+export class DriverRegistry {
+  readonly services: LinkServices
+  readonly drivers: readonly Driver[]
+  #probed: Promise<ProbedDriver[]> | null = null
+
+  constructor(paths: HostPaths, facts: HostFacts, spareKeepers: number) {
+    const cgroups = new Cgroups(facts.cgroups)
+    this.services = {
+      paths,
+      facts,
+      cgroups,
+      keepers: new KeeperPool(paths.guest, cgroups, spareKeepers),
+      disks: new DiskAreas(paths, facts),
+      ids: new IdRanges(paths.home),
+    }
+    const runtimes = [new MicrovmRuntime(), new GvisorRuntime(), ...CONTAINER_RUNTIMES, new DockerRuntime(), new ProcessRuntime()]
+    this.drivers = [...runtimes.map((runtime) => new LinkDriver(runtime, this.services)), new SimulatedDriver()]
+  }
+
+  /** Probes every driver once, side by side. */
+  probeAll(): Promise<ProbedDriver[]> {
+    this.#probed ??= Promise.all(this.drivers.map(async (driver) => ({ driver, probe: await driver.probe() })))
+    return this.#probed
+  }
+
+  byName(name: string): Driver {
+    const driver = this.drivers.find((candidate) => candidate.name === name)
+    if (driver === undefined) throw new HearthError('rung_unavailable', `this host has no driver ${name}`)
+    return driver
+  }
+}

@@ -1,0 +1,191 @@
+import { resolve } from 'node:path'
+import {
+  BOUNDS,
+  DEFAULT_LIMITS,
+  HearthError,
+  newSandboxId,
+  parseInput,
+  sandboxIdSchema,
+  sandboxSpecSchema,
+  type Rung,
+  type SandboxId,
+  type SandboxInfo,
+  type SandboxSpec,
+} from '@hearth/contract'
+import type { Driver, Probe } from './drivers/driver.ts'
+import { DriverRegistry } from './drivers/registry.ts'
+import { selectDriver } from './drivers/select-driver.ts'
+import { readHostFacts } from './host/facts.ts'
+import { hostPaths, type HostPaths } from './host/host.ts'
+import { isAlive } from './host/process-identity.ts'
+import type { Machine } from './machine/machine.ts'
+import { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
+import { listRecords, makeSandboxDirectory, readRecord, sandboxDirectory, writeRecord } from './sandbox/sandbox-record.ts'
+import { sweep } from './sandbox/sweep.ts'
+import { TemplateStore } from './templates/template-store.ts'
+import type { Progress, Template } from './templates/template.ts'
+
+export interface HearthOptions {
+  /** All state. Default `HEARTH_HOME` or `~/.hearth`. */
+  readonly home?: string
+  /** Another guest binary than the built one. */
+  readonly guest?: string
+  /** Keepers held ready for the next creates. Default 2; 0 for a program that makes one sandbox. */
+  readonly spareKeepers?: number
+}
+
+export interface CreateOptions {
+  readonly signal?: AbortSignal
+  /** Told what takes long, for example a template that is built. */
+  readonly progress?: Progress
+}
+
+export interface RungReport {
+  readonly rung: Rung
+  readonly driver: string
+  readonly probe: Probe
+  /** True for the one that a create without demands gets. */
+  readonly selected: boolean
+}
+
+/** Hearth inside this process: sandboxes without a server. */
+export class Hearth implements AsyncDisposable {
+  readonly paths: HostPaths
+  readonly templates: TemplateStore
+  readonly #options: HearthOptions
+  readonly #live = new Set<EmbeddedSandbox>()
+  #registry: Promise<DriverRegistry> | null = null
+  #disposed = false
+
+  constructor(options: HearthOptions = {}) {
+    const paths = hostPaths(options.home === undefined ? process.env : { ...process.env, HEARTH_HOME: options.home })
+    this.paths = options.guest === undefined ? paths : { ...paths, guest: resolve(options.guest) }
+    this.#options = options
+    this.templates = new TemplateStore(this.paths)
+  }
+
+  async create(spec: SandboxSpec = {}, options: CreateOptions = {}): Promise<EmbeddedSandbox> {
+    const wanted = parseInput(sandboxSpecSchema, spec, 'spec')
+    const registry = await this.#ready()
+    const { driver, probe } = await this.#select(registry, wanted)
+    const name = wanted.template ?? (probe.capabilities.hostTemplate ? 'host' : 'debian')
+    const template = await this.templates.resolve(name, options)
+    options.signal?.throwIfAborted()
+
+    const id = newSandboxId()
+    const now = Date.now()
+    const info: SandboxInfo = {
+      id,
+      state: 'running',
+      rung: driver.rung,
+      driver: probe.label,
+      template: template.name,
+      createdAt: new Date(now),
+      expiresAt: new Date(now + (wanted.ttlMs ?? BOUNDS.defaultTtlMs)),
+      parent: null,
+      metadata: wanted.metadata ?? {},
+      limits: { ...DEFAULT_LIMITS, ...definedOnly(wanted.limits ?? {}) },
+    }
+    const directory = await makeSandboxDirectory(this.paths.sandboxes, id)
+    await writeRecord(directory, info, driver.name)
+    const machine = await driver.launch({
+      id,
+      directory,
+      template,
+      limits: info.limits,
+      hostname: wanted.hostname ?? id.replace('_', '-'),
+      environment: { ...template.environment, ...wanted.env },
+      workdir: wanted.workdir ?? template.workdir ?? '/',
+      user: wanted.user ?? (probe.capabilities.users ? (template.user ?? '') : ''),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    })
+    return this.#own(info, directory, driver, machine)
+  }
+
+  /** Takes up a sandbox whose owner has gone: its processes run, their output is retained. */
+  async adopt(sandboxId: string): Promise<EmbeddedSandbox> {
+    const id = parseInput(sandboxIdSchema, sandboxId, 'id')
+    const directory = sandboxDirectory(this.paths.sandboxes, id)
+    const record = await readRecord(directory)
+    if (record === null) throw new HearthError('sandbox_not_found', `there is no sandbox ${id}`)
+    if (isAlive(record.owner) && record.owner.pid !== process.pid) {
+      throw new HearthError('too_many', `sandbox ${id} belongs to process ${record.owner.pid}, which is alive`)
+    }
+    const driver = (await this.#ready()).byName(record.driver)
+    const machine = await driver.adopt(id, directory)
+    await writeRecord(directory, record.info, driver.name)
+    return this.#own(record.info, directory, driver, machine)
+  }
+
+  #own(info: SandboxInfo, directory: string, driver: Driver, machine: Machine): EmbeddedSandbox {
+    const sandbox = new EmbeddedSandbox(info, machine, {
+      deadlineMoved: (renewed) => writeRecord(directory, renewed, driver.name),
+    })
+    this.#live.add(sandbox)
+    void machine.ended.then(() => this.#live.delete(sandbox))
+    return sandbox
+  }
+
+  /** The sandboxes of this home, whoever owns them. */
+  async list(): Promise<SandboxInfo[]> {
+    return (await listRecords(this.paths.sandboxes)).map((record) => record.info)
+  }
+
+  async rungs(): Promise<RungReport[]> {
+    const registry = await this.#ready()
+    const probed = await registry.probeAll()
+    const demand = { rung: undefined, atLeast: undefined, hostTemplate: true }
+    const chosen = probed.some(({ probe }) => probe.available) ? selectDriver(probed, demand).driver : null
+    return probed.map(({ driver, probe }) => ({ rung: driver.rung, driver: driver.name, probe, selected: driver === chosen }))
+  }
+
+  async #select(registry: DriverRegistry, spec: SandboxSpec): Promise<ReturnType<typeof selectDriver>> {
+    const demand = { rung: spec.rung, atLeast: spec.atLeast, hostTemplate: (spec.template ?? 'host') === 'host' }
+    // A named rung need not wait for the others to be probed.
+    const probed =
+      spec.rung === undefined
+        ? await registry.probeAll()
+        : await Promise.all(
+            registry.drivers
+              .filter((driver) => driver.rung === spec.rung)
+              .map(async (driver) => ({ driver, probe: await driver.probe() })),
+          )
+    return selectDriver(probed, demand)
+  }
+
+  async #ready(): Promise<DriverRegistry> {
+    if (this.#disposed) throw new HearthError('internal', 'this Hearth has been disposed of')
+    this.#registry ??= this.#open()
+    return await this.#registry
+  }
+
+  async #open(): Promise<DriverRegistry> {
+    const registry = new DriverRegistry(this.paths, await readHostFacts(), this.#options.spareKeepers ?? 2)
+    await sweep(this.paths, registry.services)
+    return registry
+  }
+
+  /** Prepares what makes the next creates faster. */
+  async warm(): Promise<void> {
+    await (await this.#ready()).services.keepers.fill()
+  }
+
+  /** Ends every sandbox that this Hearth made or adopted. */
+  async dispose(): Promise<void> {
+    this.#disposed = true
+    await Promise.all([...this.#live].map((sandbox) => sandbox.kill()))
+    if (this.#registry !== null) await (await this.#registry).services.keepers.dispose()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+}
+
+function definedOnly<T extends object>(value: T): { [Key in keyof T]: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
+    [Key in keyof T]: Exclude<T[Key], undefined>
+  }
+}
+
+export type { Probe, SandboxId, Template }

@@ -1,0 +1,41 @@
+import { randomInt } from 'node:crypto'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HearthError, type SandboxId } from '@hearth/contract'
+
+/** Above every id that distributions hand out to people, services or subordinate ranges. */
+const FIRST_ID = 0x4000_0000
+const SLOTS = 16_384
+export const IDS_PER_SANDBOX = 65_536
+
+/**
+ * Gives each sandbox 65536 ids of its own, so that two sandboxes are strangers to each other and to the host.
+ * A slot is a file made exclusively, so that processes that share a home cannot take the same one.
+ */
+export class IdRanges {
+  readonly #directory: string
+
+  constructor(home: string) {
+    this.#directory = join(home, 'ids')
+  }
+
+  async allocate(id: SandboxId): Promise<number> {
+    await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+    for (let attempt = 0; attempt < 1000; attempt++) {
+      const slot = randomInt(SLOTS)
+      try {
+        await writeFile(join(this.#directory, String(slot)), id, { flag: 'wx' })
+        return FIRST_ID + slot * IDS_PER_SANDBOX
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      }
+    }
+    throw new HearthError('too_many', 'no free range of ids for another sandbox')
+  }
+
+  async free(base: number, id: SandboxId): Promise<void> {
+    const path = join(this.#directory, String((base - FIRST_ID) / IDS_PER_SANDBOX))
+    const owner = await readFile(path, 'utf8').catch(() => '')
+    if (owner === id) await rm(path, { force: true })
+  }
+}

@@ -1,0 +1,71 @@
+import { removeCgroup, type Cgroups } from './cgroups.ts'
+import { startKeeper, type PreparedKeeper } from './keeper.ts'
+
+/**
+ * A few keepers that already sit in a cgroup of their own. Joining one costs milliseconds on cgroup v1, so it is done
+ * before anybody waits for it. Every rung uses the same keepers.
+ */
+export class KeeperPool {
+  readonly #guest: string
+  readonly #cgroups: Cgroups
+  readonly #spares: PreparedKeeper[] = []
+  readonly #target: number
+  #starting = 0
+  #disposed = false
+  #initialized: Promise<void> | null = null
+
+  constructor(guest: string, cgroups: Cgroups, target: number) {
+    this.#guest = guest
+    this.#cgroups = cgroups
+    this.#target = target
+  }
+
+  async take(): Promise<PreparedKeeper> {
+    const spare = this.#spares.pop()
+    this.#refill()
+    if (spare === undefined || spare.socket.destroyed) return await this.#start()
+    spare.socket.ref()
+    return spare
+  }
+
+  /** Resolves when the spares are ready. */
+  async fill(): Promise<void> {
+    const missing = this.#target - this.#spares.length - this.#starting
+    this.#starting += Math.max(0, missing)
+    await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.#addSpare()))
+  }
+
+  #refill(): void {
+    if (this.#disposed) return
+    // Ahead of need only: when it fails here, the create that needs a keeper meets the same error and reports it.
+    setImmediate(() => void this.fill().catch(() => undefined))
+  }
+
+  async #addSpare(): Promise<void> {
+    try {
+      const keeper = await this.#start()
+      if (this.#disposed) return await discardKeeper(keeper)
+      keeper.socket.unref()
+      this.#spares.push(keeper)
+    } finally {
+      this.#starting--
+    }
+  }
+
+  async #start(): Promise<PreparedKeeper> {
+    this.#initialized ??= this.#cgroups.initialize()
+    await this.#initialized
+    return await startKeeper(this.#guest, this.#cgroups.newName())
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposed = true
+    await Promise.all(this.#spares.splice(0).map(discardKeeper))
+  }
+}
+
+/** A keeper that has launched nothing ends when its socket closes. */
+export async function discardKeeper(keeper: PreparedKeeper): Promise<void> {
+  keeper.socket.destroy()
+  await removeCgroup(keeper.cgroup)
+}

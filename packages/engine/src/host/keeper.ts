@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process'
+import type { Socket } from 'node:net'
+import { HearthError } from '@hearth/contract'
+import type { LaunchPlan, Step } from '../drivers/launch-plan.ts'
+import { DECODERS, ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from '../link/messages.gen.ts'
+import { HEADER_BYTES, PayloadReader, PayloadWriter } from '../link/wire.ts'
+import type { SandboxCgroup } from './cgroups.ts'
+
+/** A keeper that sits in its cgroup and waits to be told what to launch. If we go away first, it ends. */
+export interface PreparedKeeper {
+  readonly pid: number
+  readonly cgroup: SandboxCgroup
+  readonly socket: Socket
+}
+
+export async function startKeeper(guest: string, cgroup: SandboxCgroup): Promise<PreparedKeeper> {
+  // The keeper outlives us on purpose, so it gets its own session and none of our environment or descriptors.
+  const child = spawn(guest, ['keeper'], { detached: true, env: {}, cwd: '/', stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  const socket = child.stdio[3] as Socket
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', (cause) => {
+      reject(new HearthError('launch_failed', `the keeper ${guest} does not start: ${cause.message}`, { cause }))
+    })
+  })
+  child.unref()
+  socket.on('error', () => socket.destroy())
+  await keeperCall(socket, 'KeeperPrepare', { cgroups: cgroup.directories })
+  return { pid: child.pid ?? 0, cgroup, socket }
+}
+
+/** Starts the runtime. From then on the keeper's socket is the link. */
+export async function launchOnKeeper(keeper: PreparedKeeper, directory: string, plan: LaunchPlan, writes: readonly string[]): Promise<number> {
+  const namespace = plan.userNamespace
+  const done = await keeperCall(keeper.socket, 'KeeperLaunch', {
+    directory,
+    argv: plan.argv,
+    environment: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
+    steps: plan.steps.flatMap(stepWords),
+    writes,
+    files: plan.files.flatMap((file) => [String(file.descriptor), file.path]),
+    idBase: namespace?.base ?? 0,
+    idCount: namespace?.count ?? 0,
+    flags: (namespace?.enter === true ? 1 : 0) | (namespace?.rootless === true ? 2 : 0),
+    cleanup: plan.cleanup,
+  })
+  return Number(done.value)
+}
+
+function stepWords(step: Step): string[] {
+  switch (step.kind) {
+    case 'mkdir':
+      return ['mkdir', step.path, step.mode.toString(8)]
+    case 'chown':
+      return ['chown', step.path, String(step.uid), String(step.gid)]
+    case 'subvolume':
+      return ['subvolume', step.path, String(step.limitBytes)]
+    case 'bind':
+      return ['bind', step.source, step.target, step.options.join(',') || '-']
+    case 'overlay':
+      return ['overlay', step.target, step.lower, step.upper, step.work, step.options.join(',') || '-']
+    case 'tmpfs':
+      return ['tmpfs', step.target, step.data]
+  }
+}
+
+async function keeperCall<Name extends 'KeeperPrepare' | 'KeeperLaunch'>(
+  socket: Socket,
+  name: Name,
+  message: Messages[Name],
+): Promise<Messages['Done']> {
+  socket.write(encodeFrame(name, message))
+  const { type, payload } = await readFrame(socket, name)
+  const reader = new PayloadReader(payload)
+  if (type === MESSAGE_TYPES.Done) return DECODERS.Done(reader)
+  if (type !== MESSAGE_TYPES.Failed) throw new HearthError('internal', `the keeper answered ${name} with message ${type}`)
+  const failed = DECODERS.Failed(reader)
+  throw new HearthError('launch_failed', `${failed.what} (errno ${failed.errno})`, { context: { errno: failed.errno } })
+}
+
+export function encodeFrame<Name extends MessageName>(name: Name, message: Messages[Name], channel = 0): Buffer {
+  const writer = new PayloadWriter()
+  ENCODERS[name](message, writer)
+  return writer.finish(MESSAGE_TYPES[name], channel)
+}
+
+/** Reads exactly one frame and leaves what follows it in the socket, for the link. */
+async function readFrame(socket: Socket, during: string): Promise<{ type: number; payload: Buffer }> {
+  const header = await readExactly(socket, HEADER_BYTES, during)
+  const length = header.readUInt32LE(0)
+  const payload = length === 0 ? Buffer.alloc(0) : await readExactly(socket, length, during)
+  return { type: header.readUInt8(4), payload }
+}
+
+async function readExactly(socket: Socket, count: number, during: string): Promise<Buffer> {
+  for (;;) {
+    const chunk = socket.read(count) as Buffer | null
+    if (chunk !== null && chunk.length === count) return chunk
+    if (socket.readableEnded || socket.destroyed) {
+      throw new HearthError('launch_failed', `the keeper went away during ${during}`)
+    }
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        for (const event of ['readable', 'end', 'close'] as const) socket.off(event, wake)
+        resolve()
+      }
+      for (const event of ['readable', 'end', 'close'] as const) socket.once(event, wake)
+    })
+  }
+}

@@ -1,0 +1,7 @@
+export { Hearth, type CreateOptions, type HearthOptions, type RungReport } from './hearth.ts'
+export type { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
+export type { Capabilities, Driver, Enforcement, LaunchRequest, Probe } from './drivers/driver.ts'
+export type { LinkRuntime } from './drivers/link-runtime.ts'
+export type { Machine, MachineEnd, ProcessSpec } from './machine/machine.ts'
+export type { Progress, Template } from './templates/template.ts'
+export { hostPaths, type HostPaths } from './host/host.ts'

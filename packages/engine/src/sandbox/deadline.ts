@@ -1,0 +1,31 @@
+/** Node's timers hold at most 2^31-1 milliseconds; longer waits are made of several. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Calls back at an absolute time, once, unless it is moved or cancelled. Does not keep the process alive. */
+export class Deadline {
+  readonly #expire: () => Promise<void>
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(at: Date, expire: () => Promise<void>) {
+    this.#expire = expire
+    this.move(at)
+  }
+
+  move(at: Date): void {
+    clearTimeout(this.#timer)
+    const remaining = at.getTime() - Date.now()
+    const timer = setTimeout(
+      () => {
+        if (remaining > LONGEST_TIMER_MS) this.move(at)
+        else void this.#expire()
+      },
+      Math.min(Math.max(0, remaining), LONGEST_TIMER_MS),
+    )
+    timer.unref()
+    this.#timer = timer
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer)
+  }
+}

@@ -1,0 +1,170 @@
+import {
+  BOUNDS,
+  commandSchema,
+  execOptionsSchema,
+  guestPathSchema,
+  HearthError,
+  parseInput,
+  spawnOptionsSchema,
+  type CodeResult,
+  type Command,
+  type ExecOptions,
+  type ExecResult,
+  type Files,
+  type Limits,
+  type Port,
+  type Process,
+  type ProcessInfo,
+  type RunCodeOptions,
+  type Sandbox,
+  type SandboxId,
+  type SandboxInfo,
+  type SpawnOptions,
+  type Stats,
+  type WatchEvent,
+} from '@hearth/contract'
+import { z } from 'zod'
+import type { Machine, ProcessSpec } from '../machine/machine.ts'
+import { CodeContexts } from './code-contexts.ts'
+import { collectOutput } from './collect-output.ts'
+import { Deadline } from './deadline.ts'
+import { SandboxPort } from './sandbox-port.ts'
+
+const portSchema = z.int().min(1).max(65_535)
+const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
+
+/** What the sandbox tells its owner about itself: a new deadline is to be written down, an end to be cleaned up. */
+export interface SandboxOwner {
+  deadlineMoved(info: SandboxInfo): Promise<void>
+}
+
+/** A sandbox in this process: the contract's interface over a machine. */
+export class EmbeddedSandbox implements Sandbox {
+  readonly id: SandboxId
+  readonly files: Files
+  readonly #machine: Machine
+  readonly #limits: Limits
+  readonly #owner: SandboxOwner
+  readonly #contexts: CodeContexts
+  readonly #deadline: Deadline
+  #info: SandboxInfo
+
+  constructor(info: SandboxInfo, machine: Machine, owner: SandboxOwner) {
+    this.#info = info
+    this.#machine = machine
+    this.#owner = owner
+    this.#limits = info.limits
+    this.id = info.id
+    this.files = machine.files
+    this.#contexts = new CodeContexts(this)
+    this.#deadline = new Deadline(info.expiresAt, () => this.kill())
+    void machine.ended.then(() => {
+      this.#deadline.cancel()
+      this.#info = { ...this.#info, state: 'ended' }
+    })
+  }
+
+  get info(): SandboxInfo {
+    return this.#info
+  }
+
+  async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+    const { input, maxOutputBytes, ...rest } = parseInput(execOptionsSchema, options, 'options')
+    const process = await this.#start(command, { ...rest, stdin: input === undefined ? 'none' : 'pipe' })
+    if (input !== undefined) void feed(process, input)
+    return await collectOutput(process, maxOutputBytes ?? this.#limits.outputBytes)
+  }
+
+  async spawn(command: Command, options: SpawnOptions = {}): Promise<Process> {
+    return await this.#start(command, parseInput(spawnOptionsSchema, options, 'options'))
+  }
+
+  async #start(command: Command, options: z.output<typeof spawnOptionsSchema>): Promise<Process> {
+    this.#requireRunning()
+    const spec: ProcessSpec = {
+      command: parseInput(commandSchema, command, 'command'),
+      env: options.env ?? {},
+      cwd: options.cwd ?? null,
+      user: options.user ?? null,
+      timeoutMs: options.timeoutMs ?? this.#limits.wallTimeMs,
+      pty: options.pty ?? null,
+      stdin: options.stdin ?? 'none',
+      mergeOutput: options.mergeOutput ?? false,
+    }
+    return await this.#machine.spawn(spec, options.signal)
+  }
+
+  async attach(process: number, options: { offset?: number; signal?: AbortSignal } = {}): Promise<Process> {
+    this.#requireRunning()
+    const id = parseInput(z.int().min(1), process, 'process')
+    const offset = parseInput(z.int().min(0), options.offset ?? 0, 'offset')
+    return await this.#machine.attach(id, offset, options.signal)
+  }
+
+  async processes(): Promise<ProcessInfo[]> {
+    this.#requireRunning()
+    return await this.#machine.processes()
+  }
+
+  async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
+    this.#requireRunning()
+    return await this.#contexts.run(code, options, this.#limits)
+  }
+
+  async watch(
+    path: string,
+    options: { recursive?: boolean; signal?: AbortSignal } = {},
+  ): Promise<AsyncIterable<WatchEvent> & AsyncDisposable> {
+    this.#requireRunning()
+    return await this.#machine.watch(parseInput(guestPathSchema, path, 'path'), options.recursive ?? false, options.signal)
+  }
+
+  port(port: number): Port {
+    return new SandboxPort(parseInput(portSchema, port, 'port'), this.#machine)
+  }
+
+  async stats(): Promise<Stats> {
+    this.#requireRunning()
+    const stats = await this.#machine.stats()
+    return { ...stats, memoryLimitBytes: this.#limits.memoryBytes, diskLimitBytes: this.#limits.diskBytes }
+  }
+
+  async renew(ttlMs: number): Promise<SandboxInfo> {
+    this.#requireRunning()
+    const expiresAt = new Date(Date.now() + parseInput(ttlSchema, ttlMs, 'ttlMs'))
+    const renewed = { ...this.#info, expiresAt }
+    await this.#owner.deadlineMoved(renewed)
+    this.#info = renewed
+    this.#deadline.move(expiresAt)
+    return renewed
+  }
+
+  async kill(): Promise<void> {
+    this.#deadline.cancel()
+    await this.#machine.kill()
+  }
+
+  /** Lets go of it without ending it; it lives on until its deadline or until somebody adopts it. */
+  async release(): Promise<void> {
+    this.#deadline.cancel()
+    await this.#machine.release()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill()
+  }
+
+  #requireRunning(): void {
+    if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
+  }
+}
+
+/** A command that ends before it has read its input is no error: its result says what it did. */
+async function feed(process: Process, input: string | Uint8Array): Promise<void> {
+  try {
+    await process.write(input)
+    await process.closeStdin()
+  } catch (error) {
+    if (!HearthError.isInstance(error)) throw error
+  }
+}

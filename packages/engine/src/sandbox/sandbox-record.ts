@@ -1,0 +1,83 @@
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HearthError, rungSchema, sandboxIdSchema, type SandboxId, type SandboxInfo } from '@hearth/contract'
+import { z } from 'zod'
+import { ownIdentity, type ProcessIdentity } from '../host/process-identity.ts'
+
+/** What is written down about a sandbox before it runs, so that whoever comes after a crash knows what there is. */
+export interface SandboxRecord {
+  readonly info: SandboxInfo
+  /** Name of the driver that can adopt it. */
+  readonly driver: string
+  readonly owner: ProcessIdentity
+}
+
+const date = z.coerce.date()
+const recordSchema = z.object({
+  info: z.object({
+    id: sandboxIdSchema,
+    state: z.enum(['running', 'ended']),
+    rung: rungSchema,
+    driver: z.string(),
+    template: z.string(),
+    createdAt: date,
+    expiresAt: date,
+    parent: sandboxIdSchema.nullable(),
+    metadata: z.record(z.string(), z.string()),
+    limits: z.object({
+      cpus: z.number(),
+      memoryBytes: z.number(),
+      pids: z.number(),
+      diskBytes: z.number(),
+      openFiles: z.number(),
+      outputBytes: z.number(),
+      wallTimeMs: z.number(),
+    }),
+  }),
+  driver: z.string(),
+  owner: z.object({ pid: z.int(), startTime: z.string() }),
+})
+
+const FILE = 'sandbox.json'
+
+export function sandboxDirectory(root: string, id: SandboxId): string {
+  return join(root, id)
+}
+
+export async function makeSandboxDirectory(root: string, id: SandboxId): Promise<string> {
+  await mkdir(root, { recursive: true, mode: 0o700 })
+  const directory = sandboxDirectory(root, id)
+  await mkdir(directory, { mode: 0o700 })
+  return directory
+}
+
+/** Writes it in one step, with this process as the owner. */
+export async function writeRecord(directory: string, info: SandboxInfo, driver: string): Promise<void> {
+  const record: SandboxRecord = { info, driver, owner: ownIdentity() }
+  const temporary = join(directory, `${FILE}.new`)
+  await writeFile(temporary, JSON.stringify(record), { mode: 0o600 })
+  await rename(temporary, join(directory, FILE))
+}
+
+/** Null when there is none; throws when it is not one of ours. */
+export async function readRecord(directory: string): Promise<SandboxRecord | null> {
+  let text: string
+  try {
+    text = await readFile(join(directory, FILE), 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw cause
+  }
+  const parsed = recordSchema.safeParse(JSON.parse(text))
+  if (!parsed.success) throw new HearthError('internal', `${directory} has a record that cannot be read`, { cause: parsed.error })
+  return parsed.data
+}
+
+export async function listRecords(root: string): Promise<SandboxRecord[]> {
+  const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const records = await Promise.all(names.sort().map((name) => readRecord(join(root, name))))
+  return records.filter((record) => record !== null)
+}

@@ -1,0 +1,82 @@
+import { readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
+import { freeResources, readResources } from '../drivers/machine-resources.ts'
+import type { LinkServices } from '../drivers/link-driver.ts'
+import type { HostPaths } from '../host/host.ts'
+import { endKeeper, readKeeper } from '../host/keeper-process.ts'
+import { isAlive } from '../host/process-identity.ts'
+import { readRecord } from './sandbox-record.ts'
+
+/** What another process is just making looks like a leftover for a moment; nothing younger than this is touched. */
+const GRACE_MS = 60_000
+
+/**
+ * Ends and removes what nobody owns any more: sandboxes past their deadline or without a keeper, directories that a
+ * crash left half-made, empty cgroups, writable areas without a sandbox. A sandbox that runs within its deadline stays,
+ * so that it can be adopted.
+ */
+export async function sweep(paths: HostPaths, services: LinkServices): Promise<void> {
+  for (const name of await list(paths.sandboxes)) {
+    const id = sandboxIdSchema.safeParse(name)
+    if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services)
+  }
+  const kept = new Set(await list(paths.sandboxes))
+  await sweepAreas(paths, services, kept)
+  await sweepIds(paths, kept)
+  await sweepCgroups(services)
+}
+
+async function sweepSandbox(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
+  const record = await readRecord(directory)
+  if (record === null) {
+    if (await isOld(directory)) await freeResources(id, directory, await readResources(directory), services)
+    return
+  }
+  if (isAlive(record.owner)) return
+  const keeper = await readKeeper(directory)
+  const runs = keeper !== null && isAlive(keeper)
+  if (runs && record.info.expiresAt.getTime() > Date.now()) return
+  await endKeeper(directory)
+  await freeResources(id, directory, await readResources(directory), services)
+}
+
+async function sweepAreas(paths: HostPaths, services: LinkServices, kept: ReadonlySet<string>): Promise<void> {
+  const areas = join(paths.store, 'areas')
+  for (const name of await list(areas)) {
+    const path = join(areas, name)
+    if (!kept.has(name) && (await isOld(path))) await services.disks.remove({ path, kind: 'quota' })
+  }
+}
+
+async function sweepIds(paths: HostPaths, kept: ReadonlySet<string>): Promise<void> {
+  for (const slot of await list(join(paths.home, 'ids'))) {
+    const path = join(paths.home, 'ids', slot)
+    const owner = await readFile(path, 'utf8').catch(() => null)
+    if (owner !== null && !kept.has(owner) && (await isOld(path))) await rm(path, { force: true })
+  }
+}
+
+/** Ours are empty once their keeper has ended; the kernel refuses to remove one that is in use. */
+async function sweepCgroups(services: LinkServices): Promise<void> {
+  for (const parent of services.cgroups.parents()) {
+    for (const name of await list(parent)) {
+      const path = join(parent, name)
+      if (/^[0-9a-f]{20}$/.test(name) && (await isOld(path))) await rmdir(path).catch(() => undefined)
+    }
+  }
+}
+
+async function isOld(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null)
+  return found !== null && Date.now() - found.mtimeMs > GRACE_MS
+}
+
+async function list(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}

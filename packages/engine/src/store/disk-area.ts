@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process'
+import { mkdir, rm, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { SandboxId } from '@hearth/contract'
+import type { DiskArea } from '../drivers/link-runtime.ts'
+import type { HostFacts } from '../host/facts.ts'
+import type { HostPaths } from '../host/host.ts'
+
+const BTRFS_MAGIC = 0x9123_683e
+const execute = promisify(execFile)
+
+/** Hands out the writable bytes of sandboxes, with the strongest limit that this host can keep. */
+export class DiskAreas {
+  readonly #paths: HostPaths
+  readonly #facts: HostFacts
+  #kind: Promise<'quota' | 'memory'> | null = null
+
+  constructor(paths: HostPaths, facts: HostFacts) {
+    this.#paths = paths
+    this.#facts = facts
+  }
+
+  kind(): Promise<'quota' | 'memory'> {
+    this.#kind ??= this.#findKind()
+    return this.#kind
+  }
+
+  async #findKind(): Promise<'quota' | 'memory'> {
+    await mkdir(this.#paths.store, { recursive: true, mode: 0o700 })
+    const { type } = await statfs(this.#paths.store)
+    if (!this.#facts.root || type !== BTRFS_MAGIC) return 'memory'
+    await mkdir(join(this.#paths.store, 'areas'), { recursive: true, mode: 0o711 })
+    return 'quota'
+  }
+
+  async area(id: SandboxId, directory: string, limitBytes: number): Promise<DiskArea> {
+    if ((await this.kind()) === 'quota') {
+      const path = join(this.#paths.store, 'areas', id)
+      return { path, kind: 'quota', steps: [{ kind: 'subvolume', path, limitBytes }] }
+    }
+    // Seen only inside the keeper's mount namespace: it vanishes with the sandbox.
+    const path = join(directory, 'disk')
+    await mkdir(path, { mode: 0o711 })
+    return { path, kind: 'memory', steps: [{ kind: 'tmpfs', target: path, data: `size=${limitBytes},mode=0711` }] }
+  }
+
+  async remove(area: Pick<DiskArea, 'path' | 'kind'>): Promise<void> {
+    if (area.kind !== 'quota') return
+    // A subvolume is deleted in constant time; what is not one (a crash before the step) is removed as a directory.
+    await execute(this.#paths.guest, ['store', 'subvolume-delete', area.path]).catch(() =>
+      rm(area.path, { recursive: true, force: true }),
+    )
+  }
+}
