@@ -1,0 +1,186 @@
+#define _GNU_SOURCE
+#include "btrfs.h"
+#include "text-file.h"
+#include "numbers.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+// From linux/btrfs.h, which a musl toolchain does not have.
+#define BTRFS_MAGIC 0x9123683e
+#define BTRFS_READ_ONLY 2u
+#define BTRFS_QUOTA_ENABLE 1u
+#define BTRFS_QUOTA_ENABLE_SIMPLE 4u
+#define BTRFS_LIMIT_REFERENCED 1u
+#define BTRFS_ROOT_INODE 256u
+
+struct volume_arguments {
+  int64_t fd;
+  char name[4088];
+};
+struct volume_arguments_2 {
+  int64_t fd;
+  uint64_t transaction;
+  uint64_t flags;
+  uint64_t unused[4];
+  char name[4040];
+};
+struct lookup_arguments {
+  uint64_t tree;
+  uint64_t object;
+  char name[4080];
+};
+struct quota_arguments {
+  uint64_t command;
+  uint64_t status;
+};
+struct limit_arguments {
+  uint64_t group;
+  uint64_t flags, max_referenced, max_exclusive, reserved_referenced, reserved_exclusive;
+};
+struct file_system_arguments {
+  uint64_t max_id, devices;
+  uint8_t id[16];
+  uint8_t rest[992];
+};
+
+#define CALL_SUBVOLUME_CREATE _IOW(0x94, 14, struct volume_arguments)
+#define CALL_SUBVOLUME_DELETE _IOW(0x94, 15, struct volume_arguments)
+#define CALL_LOOKUP _IOWR(0x94, 18, struct lookup_arguments)
+#define CALL_SNAPSHOT _IOW(0x94, 23, struct volume_arguments_2)
+#define CALL_FILE_SYSTEM _IOR(0x94, 31, struct file_system_arguments)
+#define CALL_QUOTA _IOWR(0x94, 40, struct quota_arguments)
+#define CALL_LIMIT _IOR(0x94, 43, struct limit_arguments)
+#define CALL_RESCAN_WAIT _IO(0x94, 46)
+
+_Static_assert(sizeof(struct volume_arguments) == 4096 && sizeof(struct volume_arguments_2) == 4096, "as the kernel has it");
+_Static_assert(sizeof(struct lookup_arguments) == 4096 && sizeof(struct file_system_arguments) == 1024, "as the kernel has it");
+
+static int open_directory(const char *path, const char *what, struct failure *failure) {
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) fail_with(failure, errno, "%s %s", what, path);
+  return fd;
+}
+
+// Opens the directory that holds the last name of a path, and copies that name.
+static int open_parent(const char *path, char *name, size_t size, const char *what, struct failure *failure) {
+  char parent[PATH_MAX];
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') length--;
+  size_t start = length;
+  while (start > 0 && path[start - 1] != '/') start--;
+  if (length - start == 0 || length - start >= size || start >= sizeof parent) {
+    fail_with(failure, EINVAL, "%s %s", what, path);
+    return -1;
+  }
+  memcpy(name, path + start, length - start);
+  name[length - start] = 0;
+  memcpy(parent, path, start);
+  parent[start] = 0;
+  return open_directory(start == 0 ? "." : parent, what, failure);
+}
+
+static bool finish(int fd, int result, const char *what, const char *path, struct failure *failure) {
+  int number = errno;
+  close(fd);
+  return result >= 0 || fail_with(failure, number, "%s %s", what, path);
+}
+
+bool btrfs_is(const char *path) {
+  struct statfs status;
+  return statfs(path, &status) == 0 && (uint32_t)status.f_type == BTRFS_MAGIC;
+}
+
+bool btrfs_create_subvolume(const char *path, struct failure *failure) {
+  struct volume_arguments arguments = {0};
+  int parent = open_parent(path, arguments.name, NAME_MAX + 1, "subvolume-create", failure);
+  if (parent < 0) return false;
+  return finish(parent, ioctl(parent, CALL_SUBVOLUME_CREATE, &arguments), "subvolume-create", path, failure);
+}
+
+bool btrfs_delete_subvolume(const char *path, struct failure *failure) {
+  struct volume_arguments arguments = {0};
+  int parent = open_parent(path, arguments.name, NAME_MAX + 1, "subvolume-delete", failure);
+  if (parent < 0) return false;
+  return finish(parent, ioctl(parent, CALL_SUBVOLUME_DELETE, &arguments), "subvolume-delete", path, failure);
+}
+
+bool btrfs_snapshot(const char *source, const char *target, bool read_only, struct failure *failure) {
+  struct volume_arguments_2 arguments = {.flags = read_only ? BTRFS_READ_ONLY : 0};
+  int parent = open_parent(target, arguments.name, NAME_MAX + 1, "snapshot", failure);
+  if (parent < 0) return false;
+  int from = open_directory(source, "snapshot", failure);
+  if (from < 0) {
+    close(parent);
+    return false;
+  }
+  arguments.fd = from;
+  int result = ioctl(parent, CALL_SNAPSHOT, &arguments);
+  int number = errno;
+  close(from);
+  errno = number;
+  return finish(parent, result, "snapshot", target, failure);
+}
+
+bool btrfs_enable_quota(const char *mount, struct failure *failure) {
+  int fd = open_directory(mount, "quota-enable", failure);
+  if (fd < 0) return false;
+  struct quota_arguments simple = {.command = BTRFS_QUOTA_ENABLE_SIMPLE};
+  struct quota_arguments full = {.command = BTRFS_QUOTA_ENABLE};
+  int result = ioctl(fd, CALL_QUOTA, &simple);
+  // An older kernel does not know the command; EEXIST and the like mean that one kind is on already.
+  if (result != 0 && errno == EINVAL) result = ioctl(fd, CALL_QUOTA, &full);
+  if (result != 0 && errno == EEXIST) result = 0;
+  // Limits that are set while the first scan goes on are not enforced. Simple quotas have none.
+  if (result == 0 && ioctl(fd, CALL_RESCAN_WAIT) != 0 && errno != EINVAL) result = -1;
+  return finish(fd, result, "quota-enable", mount, failure);
+}
+
+bool btrfs_limit(const char *path, uint64_t bytes, struct failure *failure) {
+  int fd = open_directory(path, "limit", failure);
+  if (fd < 0) return false;
+  // Group 0 stands for that of the descriptor's own subvolume. All ones take a limit away.
+  struct limit_arguments arguments = {.flags = BTRFS_LIMIT_REFERENCED, .max_referenced = bytes ? bytes : UINT64_MAX};
+  return finish(fd, ioctl(fd, CALL_LIMIT, &arguments), "limit", path, failure);
+}
+
+bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure) {
+  int fd = open_directory(path, "usage", failure);
+  if (fd < 0) return false;
+  struct lookup_arguments lookup = {.object = BTRFS_ROOT_INODE};
+  struct file_system_arguments info = {0};
+  int result = ioctl(fd, CALL_LOOKUP, &lookup);
+  if (result == 0) result = ioctl(fd, CALL_FILE_SYSTEM, &info);
+  if (!finish(fd, result, "usage", path, failure)) return false;
+  char id[37], file[128], text[32];
+  size_t length = 0;
+  for (size_t i = 0; i < sizeof info.id; i++) {
+    const char *dash = i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+    length += (size_t)snprintf(id + length, sizeof id - length, "%s%02x", dash, info.id[i]);
+  }
+  snprintf(file, sizeof file, "/sys/fs/btrfs/%s/qgroups/0_%llu/referenced", id, (unsigned long long)lookup.tree);
+  if (text_file_get(file, text, sizeof text) < 0) return fail_with(failure, errno, "usage %s: quotas are off", path);
+  text[strcspn(text, "\n")] = 0;
+  return parse_number(text, 10, UINT64_MAX, bytes) || fail_with(failure, EIO, "usage %s: %s", path, text);
+}
+
+static bool is_subvolume(const char *path) {
+  struct stat status;
+  return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_ino == BTRFS_ROOT_INODE;
+}
+
+bool btrfs_ensure_subvolume(const char *path, uint64_t bytes, struct failure *failure) {
+  if (!btrfs_create_subvolume(path, failure)) {
+    if (failure->number == ENOTTY || failure->number == EOPNOTSUPP) {
+      if (bytes != 0) return fail_with(failure, EOPNOTSUPP, "subvolume %s: a limit needs btrfs", path);
+      return mkdir(path, 0755) == 0 || errno == EEXIST || fail_with(failure, errno, "subvolume %s: mkdir", path);
+    }
+    if (failure->number != EEXIST || !is_subvolume(path)) return false;
+  }
+  return bytes == 0 || btrfs_limit(path, bytes, failure);
+}

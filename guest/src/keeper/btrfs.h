@@ -1,0 +1,23 @@
+// Subvolumes, snapshots and quotas of btrfs by ioctl: a command-line tool would cost milliseconds each.
+#ifndef HEARTH_KEEPER_BTRFS_H
+#define HEARTH_KEEPER_BTRFS_H
+#include "failure.h"
+#include <stdint.h>
+
+bool btrfs_is(const char *path);
+bool btrfs_create_subvolume(const char *path, struct failure *failure);
+bool btrfs_delete_subvolume(const char *path, struct failure *failure);
+bool btrfs_snapshot(const char *source, const char *target, bool read_only, struct failure *failure);
+
+// Simple quotas where the kernel has them, else full ones; waits until limits are enforced.
+bool btrfs_enable_quota(const char *mount, struct failure *failure);
+
+// 0 takes the limit away.
+bool btrfs_limit(const char *path, uint64_t bytes, struct failure *failure);
+bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure);
+
+// Makes a subvolume if there is none at the path, and limits it unless bytes is 0. On another file system: a directory, and a
+// limit cannot be had.
+bool btrfs_ensure_subvolume(const char *path, uint64_t bytes, struct failure *failure);
+
+#endif

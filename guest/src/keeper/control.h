@@ -1,0 +1,21 @@
+// The conversation between an engine and a new keeper, before the link is established.
+#ifndef HEARTH_KEEPER_CONTROL_H
+#define HEARTH_KEEPER_CONTROL_H
+#include "../messages.gen.h"
+#include "failure.h"
+
+struct request {
+  struct frame_header header;
+  struct slice payload;
+  uint8_t *bytes; // to be freed
+};
+
+// Waits for one frame, and reads not a byte beyond it. False when the engine is gone, breaks a rule, or SIGTERM has come.
+bool request_read(int engine, int signals, struct request *request);
+bool reply_done(int engine, uint32_t channel, uint64_t value);
+bool reply_failed(int engine, uint32_t channel, const struct failure *failure);
+
+// KeeperPrepare: makes the cgroups and joins them.
+bool cgroups_join(struct slice payload, struct failure *failure);
+
+#endif

@@ -1,0 +1,90 @@
+#define _GNU_SOURCE
+#include "mounts.h"
+#include "system-calls.h"
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#define MOUNT_DATA_BYTES 4096
+#define LOWER_LAYERS 64
+
+bool mounts_make_private(struct failure *failure) {
+  if (unshare(CLONE_NEWNS) != 0) return fail_with(failure, errno, "mount namespace");
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return fail_with(failure, errno, "mount namespace: propagation");
+  return true;
+}
+
+// A detached copy of the mount at a path, or -1.
+static int clone_tree(const char *source, struct bind_options options, int user_namespace, struct failure *failure) {
+  unsigned recursive = options.recursive ? TREE_RECURSIVE : 0;
+  int tree = call_open_tree(source, recursive);
+  if (tree < 0) {
+    fail_with(failure, errno, "open_tree %s", source);
+    return -1;
+  }
+  struct mount_attributes attributes = {0};
+  if (options.read_only) attributes.set |= ATTRIBUTE_READ_ONLY;
+  if (options.id_map) {
+    attributes.set |= ATTRIBUTE_ID_MAP;
+    attributes.user_namespace = (uint64_t)user_namespace;
+  }
+  if (attributes.set != 0 && call_mount_setattr(tree, recursive, &attributes) != 0) {
+    int number = errno;
+    const char *hint = options.id_map && number == EINVAL ? " (its file system cannot be id-mapped)" : "";
+    close(tree);
+    fail_with(failure, number, "mount_setattr %s%s", source, hint);
+    return -1;
+  }
+  return tree;
+}
+
+bool mount_bind(const char *source, const char *target, struct bind_options options, int user_namespace, struct failure *failure) {
+  int tree = clone_tree(source, options, user_namespace, failure);
+  if (tree < 0) return false;
+  int result = call_move_mount(tree, target);
+  int number = errno;
+  close(tree);
+  return result == 0 || fail_with(failure, number, "bind %s to %s", source, target);
+}
+
+// Puts id-mapped copies of the lower layers on the target, where the overlay will cover them, and names them by descriptor:
+// the overlay takes only layers that are attached somewhere.
+static bool map_lowers(char *lowers, const char *target, int user_namespace, char *names, size_t size, struct failure *failure) {
+  size_t length = 0;
+  int count = 0;
+  for (char *lower = strtok(lowers, ":"); lower; lower = strtok(NULL, ":")) {
+    if (++count > LOWER_LAYERS) return fail_with(failure, E2BIG, "overlay %s: more than %d layers", target, LOWER_LAYERS);
+    int tree = clone_tree(lower, (struct bind_options){.id_map = true}, user_namespace, failure);
+    if (tree < 0) return false;
+    if (call_move_mount(tree, target) != 0) return fail_with(failure, errno, "overlay: layer %s to %s", lower, target);
+    // The descriptor stays open until the runtime is executed.
+    length += (size_t)snprintf(names + length, size - length, "%s/proc/self/fd/%d", count > 1 ? ":" : "", tree);
+    if (length >= size) return fail_with(failure, E2BIG, "overlay %s: too many layers", target);
+  }
+  return true;
+}
+
+bool mount_overlay(char *const paths[4], struct overlay_options options, int user_namespace, struct failure *failure) {
+  const char *target = paths[0], *upper = paths[2], *work = paths[3];
+  char lowers[MOUNT_DATA_BYTES], data[MOUNT_DATA_BYTES];
+  if (strlen(paths[1]) >= sizeof lowers) return fail_with(failure, ENAMETOOLONG, "overlay %s: lower", target);
+  strcpy(lowers, paths[1]);
+  if (options.id_map) {
+    char names[MOUNT_DATA_BYTES];
+    if (!map_lowers(lowers, target, user_namespace, names, sizeof names, failure)) return false;
+    strcpy(lowers, names);
+  }
+  const char *xattr = options.user_xattr ? ",userxattr" : "";
+  int length = snprintf(data, sizeof data, "lowerdir=%s,upperdir=%s,workdir=%s%s", lowers, upper, work, xattr);
+  if ((size_t)length >= sizeof data) return fail_with(failure, ENAMETOOLONG, "overlay %s: its layers", target);
+  if (mount("overlay", target, "overlay", 0, data) != 0) return fail_with(failure, errno, "overlay on %s", target);
+  return true;
+}
+
+bool mount_tmpfs(const char *target, const char *data, struct failure *failure) {
+  if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, strcmp(data, "-") == 0 ? NULL : data) != 0)
+    return fail_with(failure, errno, "tmpfs on %s", target);
+  return true;
+}

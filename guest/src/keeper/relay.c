@@ -1,0 +1,126 @@
+#define _GNU_SOURCE
+#include "relay.h"
+#include "signals.h"
+#include "traffic.h"
+#include <errno.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// A runtime that does not end within this time after its guest closed the stream is ended.
+#define CLOSED_GRACE_MILLISECONDS 10000
+// An engine that takes nothing for this long does not hold up the end of a sandbox.
+#define DRAIN_MILLISECONDS 2000
+// After this long without traffic the memory of the buffers is given back.
+#define IDLE_MILLISECONDS 300
+#define KEPT_BYTES (16u * 1024u)
+
+int64_t relay_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+bool relay_open(struct relay *relay) {
+  uint8_t *rings = mmap(NULL, 2 * PUMP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (rings == MAP_FAILED) return false;
+  relay->to_guest.ring = rings;
+  relay->to_engine.ring = rings + PUMP_BYTES;
+  return true;
+}
+
+static void give_back_memory(struct relay *relay) {
+  struct pump *pumps[] = {&relay->to_guest, &relay->to_engine};
+  for (int i = 0; i < 2; i++)
+    if (pumps[i]->tail == 0) madvise(pumps[i]->ring + KEPT_BYTES, PUMP_BYTES - KEPT_BYTES, MADV_DONTNEED);
+}
+
+bool relay_reap(struct relay *relay) {
+  for (;;) {
+    int status;
+    pid_t pid = waitpid(-1, &status, WNOHANG);
+    if (pid == 0) return true;
+    if (pid < 0) return errno != ECHILD;
+    if (pid != relay->runtime || relay->runtime_ended) continue;
+    relay->runtime_ended = true;
+    relay->status = status;
+  }
+}
+
+static void accept_engine(struct relay *relay) {
+  int engine = accept4(relay->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (engine < 0) return;
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  bool known = getsockopt(engine, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == 0 || peer.uid == geteuid());
+  if (known) engine_leave_if_gone(relay);
+  if (!known || relay->engine >= 0) close(engine);
+  else engine_join(relay, engine);
+}
+
+static void watch(struct pollfd *poll, int fd, short events) {
+  // Without events a hung-up descriptor would still report itself, again and again.
+  *poll = (struct pollfd){events ? fd : -1, events, 0};
+}
+
+static int wait_for_events(struct relay *relay, struct pollfd polls[5], bool busy) {
+  short engine = pump_has_space(&relay->to_guest) ? POLLIN : 0;
+  short guest = pump_has_space(&relay->to_engine) ? POLLIN : 0;
+  if (pump_has_ready(&relay->to_engine) && !relay->engine_deaf) engine |= POLLOUT;
+  if (pump_has_ready(&relay->to_guest)) guest |= POLLOUT;
+  watch(&polls[0], relay->signals, POLLIN);
+  watch(&polls[1], relay->errors, POLLIN);
+  watch(&polls[2], relay->engine, engine);
+  watch(&polls[3], relay->guest, guest);
+  watch(&polls[4], relay->listener, POLLIN);
+  int timeout = relay->guest < 0 ? 1000 : busy ? IDLE_MILLISECONDS : -1;
+  return poll(polls, 5, timeout);
+}
+
+static void end_with(struct relay *relay, enum relay_reason reason) {
+  if (relay->reason == RELAY_GOES_ON) relay->reason = reason;
+}
+
+void relay_run(struct relay *relay) {
+  struct pollfd polls[5];
+  bool busy = true;
+  relay_reap(relay);
+  if (relay->runtime_ended) end_with(relay, RELAY_EXITED);
+  while (relay->reason == RELAY_GOES_ON) {
+    int events = wait_for_events(relay, polls, busy);
+    if (events == 0 && busy) give_back_memory(relay);
+    busy = events != 0;
+    if (relay->guest < 0 && relay_now() - relay->closed_at > CLOSED_GRACE_MILLISECONDS) end_with(relay, RELAY_CLOSED);
+    if (events <= 0) continue;
+    if (polls[0].revents) {
+      if (keeper_signals_take(relay->signals)) end_with(relay, RELAY_TOLD);
+      relay_reap(relay);
+      if (relay->runtime_ended) end_with(relay, RELAY_EXITED);
+    }
+    if (polls[1].revents && !runtime_log_take(&relay->log, relay->errors)) relay->errors = -1;
+    if (polls[2].revents & (POLLIN | POLLHUP | POLLERR)) end_with(relay, take_from_engine(relay));
+    if (polls[3].revents & (POLLIN | POLLHUP | POLLERR)) end_with(relay, take_from_guest(relay));
+    if (polls[2].revents || polls[3].revents) {
+      give_to_guest(relay);
+      give_to_engine(relay);
+    }
+    if (polls[4].revents) accept_engine(relay);
+  }
+}
+
+void relay_drain(struct relay *relay) {
+  while (relay->errors >= 0 && poll(&(struct pollfd){relay->errors, POLLIN, 0}, 1, 0) > 0)
+    if (!runtime_log_take(&relay->log, relay->errors)) relay->errors = -1;
+  // An engine that told us to end, or whose guest broke the rules, gets what it takes at once.
+  int patience = relay->reason == RELAY_EXITED || relay->reason == RELAY_CLOSED ? DRAIN_MILLISECONDS : 0;
+  while (relay->engine >= 0 && !relay->engine_deaf) {
+    bool sound = relay->reason == RELAY_VIOLATION || relay->guest < 0 || take_from_guest(relay) == RELAY_GOES_ON;
+    give_to_engine(relay);
+    if (!sound || (!pump_has_ready(&relay->to_engine) && !guest_has_more(relay))) return;
+    if (!pump_has_ready(&relay->to_engine)) continue;
+    if (poll(&(struct pollfd){relay->engine, POLLOUT, 0}, 1, patience) <= 0) return;
+  }
+}

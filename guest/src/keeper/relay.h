@@ -1,0 +1,45 @@
+// The established link: frames between the runtime and one engine at a time, until the sandbox is to end.
+#ifndef HEARTH_KEEPER_RELAY_H
+#define HEARTH_KEEPER_RELAY_H
+#include "runtime-log.h"
+#include "pump.h"
+#include <sys/types.h>
+
+enum relay_reason {
+  RELAY_GOES_ON,
+  RELAY_EXITED,    // the runtime ended by itself
+  RELAY_CLOSED,    // the guest closed its stream and the runtime did not follow
+  RELAY_TOLD,      // KeeperEnd or SIGTERM
+  RELAY_VIOLATION, // the guest broke a rule of the link
+};
+
+struct relay {
+  int engine; // or -1
+  int guest;  // -1 after its end
+  int errors; // -1 after its end
+  int listener;
+  int signals;
+  bool engine_deaf; // it no longer takes anything; what it said before may still be there
+  pid_t runtime;
+  bool runtime_ended;
+  int status;
+  int64_t closed_at; // milliseconds, when the guest's stream ended
+  enum relay_reason reason;
+  struct pump to_guest;
+  struct pump to_engine;
+  struct runtime_log log;
+};
+
+// Allocates the buffers. False when memory ran out.
+bool relay_open(struct relay *relay);
+void relay_run(struct relay *relay);
+
+// Takes the status of what has ended. False when there are no children at all.
+bool relay_reap(struct relay *relay);
+
+// After the end of the runtime: passes on what it had said, as long as the engine takes it.
+void relay_drain(struct relay *relay);
+
+int64_t relay_now(void);
+
+#endif

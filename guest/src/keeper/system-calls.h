@@ -1,0 +1,43 @@
+// System calls and constants that musl's headers lack.
+#ifndef HEARTH_KEEPER_SYSTEM_CALLS_H
+#define HEARTH_KEEPER_SYSTEM_CALLS_H
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// These numbers are the same on every architecture.
+#define CALL_OPEN_TREE 428
+#define CALL_MOVE_MOUNT 429
+#define CALL_CLOSE_RANGE 436
+#define CALL_MOUNT_SETATTR 442
+
+#define TREE_CLONE 1u
+#define TREE_RECURSIVE 0x8000u
+#define TREE_EMPTY_PATH 0x1000u
+#define MOVE_FROM_EMPTY_PATH 4u
+#define ATTRIBUTE_READ_ONLY 0x00000001u
+#define ATTRIBUTE_ID_MAP 0x00100000u
+
+struct mount_attributes {
+  uint64_t set;
+  uint64_t clear;
+  uint64_t propagation;
+  uint64_t user_namespace;
+};
+
+static inline int call_open_tree(const char *path, unsigned flags) {
+  return (int)syscall(CALL_OPEN_TREE, AT_FDCWD, path, flags | TREE_CLONE | O_CLOEXEC);
+}
+
+static inline int call_move_mount(int mount, const char *target) {
+  return (int)syscall(CALL_MOVE_MOUNT, mount, "", AT_FDCWD, target, MOVE_FROM_EMPTY_PATH);
+}
+
+static inline int call_mount_setattr(int mount, unsigned flags, struct mount_attributes *attributes) {
+  return (int)syscall(CALL_MOUNT_SETATTR, mount, "", flags | TREE_EMPTY_PATH, attributes, sizeof *attributes);
+}
+
+static inline int call_close_range(unsigned first, unsigned last) { return (int)syscall(CALL_CLOSE_RANGE, first, last, 0); }
+
+#endif
