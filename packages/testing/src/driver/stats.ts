@@ -1,0 +1,61 @@
+import { expect } from 'vitest'
+import { output, scratch, text } from '../support/expectations.ts'
+import type { Suite } from '../support/suite.ts'
+
+const MiB = 1024 * 1024
+
+export function describeStats(suite: Suite): void {
+  suite.test('statistics are plausible', {}, async (sandbox) => {
+    const stats = await sandbox.stats()
+    expect(stats.memoryLimitBytes).toBe(sandbox.info.limits.memoryBytes)
+    expect(stats.memoryBytes).toBeLessThan(stats.memoryLimitBytes)
+    expect(stats.uptimeMs).toBeGreaterThan(0)
+    expect(stats.uptimeMs).toBeLessThan(3_600_000)
+    expect(stats.diskUsedBytes).toBeLessThan(stats.diskLimitBytes)
+    for (const value of Object.values(stats)) expect(value).toBeGreaterThanOrEqual(0)
+  })
+
+  suite.test(
+    'memory and processes are seen',
+    { needs: ['processes', 'limits.memoryBytes'], timeoutMs: 60_000 },
+    async (sandbox) => {
+      const before = await sandbox.stats()
+      const program =
+        'block = bytearray(80 << 20)\nblock[::4096] = b"x" * len(block[::4096])\nprint("ready", flush=True)\ninput()'
+      await using hog = await sandbox.spawn(['python3', '-c', program], { stdin: 'pipe' })
+      for await (const chunk of hog.output) {
+        expect(Buffer.from(chunk.data).toString()).toContain('ready')
+        break
+      }
+      const during = await sandbox.stats()
+      expect(during.memoryBytes - before.memoryBytes).toBeGreaterThan(50 * MiB)
+      expect(during.processes).toBeGreaterThan(before.processes)
+      await hog.kill()
+    },
+  )
+
+  suite.test('processor time is counted', { needs: ['processes'] }, async (sandbox) => {
+    const before = await sandbox.stats()
+    text(
+      await sandbox.exec([
+        'python3',
+        '-c',
+        'import time\nend = time.monotonic() + 0.6\nwhile time.monotonic() < end: pass',
+      ]),
+    )
+    const after = await sandbox.stats()
+    expect(after.cpuMs - before.cpuMs).toBeGreaterThan(150)
+    expect(after.uptimeMs - before.uptimeMs).toBeGreaterThan(500)
+  })
+
+  suite.test('disk use is counted', { needs: ['processes', 'limits.diskBytes'] }, async (sandbox) => {
+    const path = scratch('counted')
+    const before = await sandbox.stats()
+    await sandbox.files.write(path, Buffer.alloc(20 * MiB, 1))
+    await output(sandbox, 'sync')
+    const after = await sandbox.stats()
+    expect(after.diskUsedBytes - before.diskUsedBytes).toBeGreaterThan(15 * MiB)
+    expect(after.diskLimitBytes).toBeLessThanOrEqual(sandbox.info.limits.diskBytes * 1.1)
+    await sandbox.files.remove(path)
+  })
+}

@@ -1,0 +1,3 @@
+export { describeDriver } from './describe-driver.ts'
+export type { DriverCapabilities, LimitEnforcement, LimitName, Need } from './support/capabilities.ts'
+export type { DriverSuiteOptions, SuiteSkip, Survivor } from './support/suite.ts'
