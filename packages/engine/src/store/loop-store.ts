@@ -27,11 +27,22 @@ export type Store =
  * Never throws for what a host cannot do: then it is a directory, with the reason.
  */
 export async function ensureStore(paths: HostPaths, environment: NodeJS.ProcessEnv = process.env): Promise<Store> {
-  await mkdir(paths.home, { recursive: true, mode: 0o700 })
   await mkdir(paths.store, { recursive: true, mode: 0o700 })
+  const now = await inspectStore(paths)
+  if (now.kind === 'btrfs' || process.getuid?.() !== 0) return now
+  return await withStoreLock(join(paths.home, 'store.lock'), async () => await mountStore(paths, environment))
+}
+
+/** Mounts a store that the set-up made, for example after a reboot, and makes none. */
+export async function openStore(paths: HostPaths): Promise<Store> {
+  return (await exists(imagePath(paths))) ? await ensureStore(paths) : await inspectStore(paths)
+}
+
+/** What is there, without changing anything. */
+export async function inspectStore(paths: HostPaths): Promise<Store> {
   if (await isMounted(paths)) return { kind: 'btrfs', reason: null }
   if (process.getuid?.() !== 0) return { kind: 'directory', reason: 'only root can mount a disk store' }
-  return await withStoreLock(join(paths.home, 'store.lock'), async () => await mountStore(paths, environment))
+  return { kind: 'directory', reason: 'no disk store is mounted: run `npm run setup`' }
 }
 
 /** Unmounts the store and deletes it with all that is in it. */
@@ -88,6 +99,7 @@ function parseStoreSize(text: string): number {
 
 /** A file system of its own, not merely a directory on a host whose disk is btrfs. */
 async function isMounted(paths: HostPaths): Promise<boolean> {
+  if (!(await exists(paths.store))) return false
   const [{ type }, store, home] = await Promise.all([statfs(paths.store), stat(paths.store), stat(paths.home)])
   return type === BTRFS_MAGIC && store.dev !== home.dev
 }

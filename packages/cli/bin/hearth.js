@@ -1,0 +1,50 @@
+#!/bin/sh
+':' //; self=$(readlink -f "$0"); node="${self%/packages/cli/bin/hearth.js}/node_modules/.bin/node"; [ -x "$node" ] || node=node; exec "$node" "$self" "$@"
+// To the shell the line above is the launcher: it replaces itself by the Node 24 of this repository, so that signals and the exit
+// code need no relay. To Node it is a string and a comment, and what follows is for those who started this file with `node`.
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const WANTED_MAJOR = 24
+
+if (Number(process.versions.node.split('.')[0]) >= WANTED_MAJOR) {
+  await import('../src/main.ts')
+} else {
+  relay(fileURLToPath(new URL('../../../node_modules/.bin/node', import.meta.url)))
+}
+
+/** @param {string} node */
+function relay(node) {
+  if (!existsSync(node)) {
+    console.error(
+      `hearth needs Node ${WANTED_MAJOR}, and this is ${process.version}. Run \`npm ci\` in its repository.`,
+    )
+    process.exitCode = 125
+    return
+  }
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2']) {
+    process.on(signal, () => child.kill(signal))
+  }
+  // The terminal interrupts its whole foreground group, the child too: passing it on would make it two.
+  process.on('SIGINT', () => {
+    if (!inForeground()) child.kill('SIGINT')
+  })
+  child.on('error', (error) => {
+    console.error(`hearth: ${node} does not start: ${error.message}`)
+    process.exitCode = 125
+  })
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 128 + (constants.signals[signal ?? 'SIGKILL'] ?? 9)
+  })
+}
+
+/** Whether this process is in the foreground group of a terminal; see proc(5), fields 5 and 8. */
+function inForeground() {
+  const fields = readFileSync('/proc/self/stat', 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return fields[2] === fields[5]
+}

@@ -1,0 +1,32 @@
+/** Hearth embedded in your own program: `import { Hearth } from 'hearth'`. */
+export { Hearth, type CreateOptions, type HearthOptions, type RungReport } from '@hearth/engine'
+export { BOUNDS, DEFAULT_LIMITS, ERROR_CODES, HearthError, RUNGS, isAtLeast } from '@hearth/contract'
+export type {
+  CodeLanguage,
+  CodeResult,
+  Command,
+  Content,
+  ErrorCode,
+  ExecOptions,
+  ExecResult,
+  FileInfo,
+  Files,
+  Limits,
+  OutputChunk,
+  Port,
+  PortConnection,
+  Process,
+  ProcessExit,
+  ProcessInfo,
+  ReadOptions,
+  RunCodeOptions,
+  Rung,
+  Sandbox,
+  SandboxId,
+  SandboxInfo,
+  SandboxSpec,
+  SpawnOptions,
+  Stats,
+  WatchEvent,
+  WriteOptions,
+} from '@hearth/contract'

@@ -1,0 +1,48 @@
+import { CommanderError } from 'commander'
+import { HEARTH_FAILED, USAGE } from './exit-codes.ts'
+import { makeProgram } from './program.ts'
+
+const words = process.argv.slice(2)
+const separator = words.indexOf('--')
+const own = separator === -1 ? words : words.slice(0, separator)
+const json = own.includes('--json')
+/** Commands whose exit code is that of what they run need one that tells Hearth's own failures apart. */
+const runsSomething = ['run', 'shell'].includes(own.find((word) => !word.startsWith('-')) ?? '')
+
+const exitCode = await main()
+// Input that nobody reads any more, or a terminal, would keep the process alive.
+await Promise.all([process.stdout, process.stderr].map(async (stream) => await flushed(stream)))
+process.exit(exitCode)
+
+async function main(): Promise<number> {
+  let code = 0
+  const program = makeProgram((finished) => (code = finished))
+  try {
+    if (words.length === 0) program.help()
+    await program.parseAsync(words, { from: 'user' })
+    return code
+  } catch (error) {
+    if (error instanceof CommanderError) return await usageError(error)
+    const { failureOf, reportFailure } = await import('./output/failure.ts')
+    reportFailure(failureOf(error), json)
+    return runsSomething ? HEARTH_FAILED : 1
+  }
+}
+
+async function usageError(error: CommanderError): Promise<number> {
+  if (error.exitCode === 0) return 0
+  // A group of commands that was called without one shows its help.
+  if (error.code === 'commander.help') return USAGE
+  const { reportFailure } = await import('./output/failure.ts')
+  const message = error.message.replace(/^error: /, '').replace(/\n\(/, ' (')
+  const suggestion = 'Add --help to see what the command takes.'
+  reportFailure({ code: 'invalid_request', message, suggestion, retryable: false }, json)
+  return runsSomething ? HEARTH_FAILED : USAGE
+}
+
+async function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength === 0 || stream.destroyed) return
+  await new Promise<void>((resolve) => {
+    stream.write('', () => resolve())
+  })
+}

@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import type { Rung, SandboxSpec } from '@hearth/contract'
+import { collectPair, parseCount, parseCpus, parseDuration, parseSize } from './quantity.ts'
+
+/** What the options of every command that makes a sandbox become. */
+export interface SandboxOptions {
+  readonly rung?: string
+  readonly atLeast?: string
+  readonly template?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly workdir?: string
+  readonly user?: string
+  readonly timeout?: number
+  readonly memory?: number
+  readonly cpus?: number
+  readonly pids?: number
+  readonly disk?: number
+  readonly meta?: Readonly<Record<string, string>>
+}
+
+export function addSandboxOptions(command: Command): Command {
+  return command
+    .option('--rung <name>', 'exactly this rung: simulated, process, container, gvisor or microvm')
+    .option('--at-least <name>', 'this rung or a stronger one')
+    .option('--template <name>', 'host, debian, code-interpreter, or an image (registry/name:tag, archive:PATH)')
+    .option('--env <KEY=VALUE>', 'an environment variable (repeatable)', collectPair)
+    .option('--workdir <path>', 'working directory inside')
+    .option('--user <name>', 'user inside')
+    .option('--timeout <duration>', 'end the command after this time, like 30s or 10m', parseDuration)
+    .option('--memory <size>', 'memory limit, like 512M', parseSize)
+    .option('--cpus <number>', 'processor limit in cores, like 0.5', parseCpus)
+    .option('--pids <number>', 'limit of processes and threads', parseCount)
+    .option('--disk <size>', 'disk limit, like 2G', parseSize)
+    .option('--meta <KEY=VALUE>', 'a label (repeatable)', collectPair)
+}
+
+/** Time that a sandbox outlives its one command, so that the command's own end is what is reported. */
+const MARGIN_MS = 60_000
+
+/** The specification that the options ask for. Names and ranges are checked by the engine, which knows them. */
+export function specOf(options: SandboxOptions, defaultTimeoutMs: number): SandboxSpec {
+  const timeoutMs = options.timeout ?? defaultTimeoutMs
+  return withoutUndefined({
+    // The engine parses the specification and names the rungs when this is none of them.
+    rung: options.rung as Rung | undefined,
+    atLeast: options.atLeast as Rung | undefined,
+    template: options.template,
+    env: options.env,
+    workdir: options.workdir,
+    user: options.user,
+    metadata: options.meta,
+    ttlMs: timeoutMs + MARGIN_MS,
+    limits: withoutUndefined({
+      memoryBytes: options.memory,
+      cpus: options.cpus,
+      pids: options.pids,
+      diskBytes: options.disk,
+      wallTimeMs: timeoutMs,
+    }),
+  })
+}
+
+type WithoutUndefined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> }
+
+/** Optional fields of a specification are absent, never undefined. */
+function withoutUndefined<T extends object>(fields: T): WithoutUndefined<T> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as WithoutUndefined<T>
+}

@@ -1,0 +1,26 @@
+import { ERROR_CODES, HearthError } from '@hearth/contract'
+
+/** What a person or a program is told when a command of Hearth fails. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+  readonly suggestion: string
+  readonly retryable: boolean
+}
+
+export function failureOf(error: unknown): Failure {
+  if (HearthError.isInstance(error)) {
+    const { code, message, suggestion, retryable } = error
+    return { code, message, suggestion, retryable }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return { code: 'internal', message, suggestion: ERROR_CODES.internal.suggestion, retryable: false }
+}
+
+/** One JSON object for programs, two lines for people. Always on standard error. */
+export function reportFailure(failure: Failure, json: boolean): void {
+  const text = json
+    ? JSON.stringify({ error: failure })
+    : `hearth: ${failure.message}${failure.suggestion === '' ? '' : `\n  ${failure.suggestion}`}`
+  process.stderr.write(`${text}\n`)
+}

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { readTotals, totalsLine } from './test-totals.ts'
+
+const file = (status: string, ...tests: string[]): object => ({
+  status,
+  assertionResults: tests.map((test) => ({ status: test })),
+})
+
+it('counts tests, and files that did not load', () => {
+  const report = {
+    testResults: [file('passed', 'passed', 'skipped', 'todo'), file('failed', 'passed', 'failed'), file('failed')],
+  }
+  expect(readTotals(JSON.stringify(report))).toEqual({ passed: 2, failed: 2, skipped: 2 })
+  expect(readTotals('{}')).toEqual({ passed: 0, failed: 0, skipped: 0 })
+})
+
+it('writes one line', () => {
+  expect(totalsLine({ passed: 3, failed: 0, skipped: 0 })).toBe('3 passed, 0 failed')
+  expect(totalsLine({ passed: 3, failed: 1, skipped: 2 })).toBe('3 passed, 1 failed, 2 skipped')
+})
