@@ -148,3 +148,9 @@ export class PayloadWriter {
     return this.#bytes.subarray(0, this.#length)
   }
 }
+
+/** A count of the wire that must be exact as a number. */
+export function exactNumber(value: bigint, what: string): number {
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new WireError(`${what} is out of range`)
+  return Number(value)
+}

@@ -1,0 +1,92 @@
+import type { Duplex } from 'node:stream'
+import { HEADER_BYTES } from './wire.ts'
+import { MESSAGE_TYPES } from './messages.gen.ts'
+
+/** Payload of one Data frame: large enough to be fast, small enough that other frames find a gap. */
+export const DATA_FRAME_BYTES = 64 * 1024
+/** Bytes on their way into the stream before senders of data wait. */
+const CONGESTED_BYTES = 512 * 1024
+
+/** Writes frames: all those of one turn of the event loop together, data only as fast as the stream takes it. */
+export class FrameSink {
+  readonly #stream: Duplex
+  readonly #waiting: (() => void)[] = []
+  #frames: Uint8Array[] = []
+  #pendingBytes = 0
+  #scheduled = false
+  #stopped = false
+
+  constructor(stream: Duplex) {
+    this.#stream = stream
+  }
+
+  /** Bytes that the stream has not taken yet. */
+  get pendingBytes(): number {
+    return this.#pendingBytes
+  }
+
+  get congested(): boolean {
+    return this.#pendingBytes >= CONGESTED_BYTES
+  }
+
+  push(frame: Uint8Array): void {
+    this.#frames.push(frame)
+    this.#pendingBytes += frame.length
+    if (this.#scheduled) return
+    this.#scheduled = true
+    process.nextTick(() => this.#flush())
+  }
+
+  /** `bytes` is not copied: it must stay as it is until the sink is no longer congested by it. */
+  pushData(channel: number, bytes: Uint8Array): void {
+    const header = Buffer.allocUnsafe(HEADER_BYTES)
+    header.writeUInt32LE(bytes.length, 0)
+    header.writeUInt32LE(MESSAGE_TYPES.Data, 4)
+    header.writeUInt32LE(channel, 8)
+    this.push(header)
+    this.push(bytes)
+  }
+
+  /** Resolves when there is room for data again; those who wait are served in turn. */
+  whenUncongested(): Promise<void> {
+    if (!this.congested || this.#stopped) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  /** Resolves when everything that was pushed so far is in the stream's hands. */
+  flushed(): Promise<void> {
+    this.#flush()
+    return new Promise((resolve) => (this.#stopped ? resolve() : this.#stream.write('', () => resolve())))
+  }
+
+  /** Drops what is queued and lets everybody go who waits. */
+  stop(): void {
+    this.#stopped = true
+    this.#frames = []
+    for (const resume of this.#waiting.splice(0)) resume()
+  }
+
+  #flush(): void {
+    this.#scheduled = false
+    const frames = this.#frames
+    if (this.#stopped || frames.length === 0) return
+    this.#frames = []
+    let bytes = 0
+    for (const frame of frames) bytes += frame.length
+    const written = (): void => this.#written(bytes)
+    const last = frames.length - 1
+    if (last > 0) this.#stream.cork()
+    for (const [index, frame] of frames.entries()) {
+      if (index === last) this.#stream.write(frame, written)
+      else this.#stream.write(frame)
+    }
+    if (last > 0) this.#stream.uncork()
+  }
+
+  #written(bytes: number): void {
+    this.#pendingBytes -= bytes
+    // Each one that wakes sends about one frame before it asks again.
+    let room = Math.ceil((CONGESTED_BYTES - this.#pendingBytes) / DATA_FRAME_BYTES)
+    for (; room > 0 && this.#waiting.length > 0; room--) this.#waiting.shift()?.()
+  }
+}

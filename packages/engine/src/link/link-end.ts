@@ -1,0 +1,13 @@
+import { HearthError } from '@hearth/contract'
+
+/** Why a link is over: the host let go of it, the stream ended, or the guest broke the protocol and must be killed. */
+export interface LinkEnd {
+  readonly kind: 'closed' | 'lost' | 'violation'
+  readonly detail: string
+}
+
+export function linkError(end: LinkEnd): HearthError {
+  if (end.kind === 'violation')
+    return new HearthError('protocol_violation', `the guest broke the protocol: ${end.detail}`)
+  return new HearthError('link_lost', end.detail)
+}

@@ -1,0 +1,209 @@
+import type { Duplex } from 'node:stream'
+import { BOUNDS, HearthError } from '@hearth/contract'
+import { Channel, type ChannelHandlers, type ChannelOwner } from './channel.ts'
+import { ClosedChannels } from './closed-channels.ts'
+import { dispatch } from './dispatch.ts'
+import { FrameDecoder } from './frame-decoder.ts'
+import { FrameSink } from './frame-sink.ts'
+import { Greeting } from './greeting.ts'
+import { linkError, type LinkEnd } from './link-end.ts'
+import { ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
+import { Pings } from './pings.ts'
+import type { AnswerTo, SingleRequest, StreamRequest } from './requests.ts'
+import { singleAnswer } from './single-answer.ts'
+import { PayloadWriter, WireError } from './wire.ts'
+
+/** Time within which a guest must answer a request, unless it is given another. */
+export const REQUEST_TIMEOUT_MS = 60_000
+const LAST_CHANNEL = 2 ** 31 - 1
+/** Requests that the guest does not read pile up to this, and further ones are refused. */
+const UNREAD_BYTES = 16 * 1024 * 1024
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined
+  /** 0 for none. Default `REQUEST_TIMEOUT_MS`. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** The host's end of the link to one guest; see guest/protocol.md. Everything that comes is hostile. */
+export class Link implements ChannelOwner {
+  readonly sink: FrameSink
+  /** Resolves once, when it is over. */
+  readonly ended: Promise<LinkEnd>
+  readonly #stream: Duplex
+  readonly #decoder: FrameDecoder
+  readonly #channels = new Map<number, Channel>()
+  readonly #closed = new ClosedChannels()
+  readonly #pings: Pings
+  readonly #resolveEnded: (end: LinkEnd) => void
+  #greeting: Greeting | null = null
+  #welcomed = false
+  #lastChannel = 0
+  #end: LinkEnd | null = null
+
+  constructor(stream: Duplex) {
+    const ended = Promise.withResolvers<LinkEnd>()
+    this.ended = ended.promise
+    this.#resolveEnded = ended.resolve
+    this.#stream = stream
+    this.sink = new FrameSink(stream)
+    this.#pings = new Pings((token) => this.#send('Ping', { token }, 0))
+    this.#decoder = new FrameDecoder((type, channel, payload, stable) => this.#frame(type, channel, payload, stable))
+    stream.on('data', (chunk: Buffer) => this.#received(chunk))
+    stream.on('error', (error) => this.#finish({ kind: 'lost', detail: `the link broke: ${error.message}` }))
+    stream.on('end', () => this.#finish({ kind: 'lost', detail: 'the other end closed the link' }))
+    stream.on('close', () => this.#finish({ kind: 'lost', detail: 'the link was closed' }))
+  }
+
+  /** Begins a session. What the guest says before its Welcome belongs to an earlier one and is ignored. */
+  async hello(options: RequestOptions = {}): Promise<Messages['Welcome']> {
+    this.#assertOpen()
+    const lost = new HearthError('link_lost', 'a new session began on the link')
+    this.#endChannels(lost)
+    this.#greeting?.fail(lost)
+    this.#welcomed = false
+    const greeting = new Greeting(options.timeoutMs ?? BOUNDS.bootTimeoutMs, options.signal)
+    this.#greeting = greeting
+    this.#send('Hello', greeting.message, 0)
+    try {
+      return await greeting.welcome
+    } finally {
+      if (this.#greeting === greeting) this.#greeting = null
+    }
+  }
+
+  /** A request with one answer. */
+  request<Name extends SingleRequest>(
+    name: Name,
+    message: Messages[Name],
+    options: RequestOptions = {},
+  ): Promise<AnswerTo<Name>> {
+    return singleAnswer(this, name, message, (answer) => answer, options)
+  }
+
+  /** A request whose answer is checked and turned into something else; `accept` throws `WireError` when the guest lies. */
+  ask<Name extends SingleRequest, Value>(
+    name: Name,
+    message: Messages[Name],
+    accept: (answer: AnswerTo<Name>) => Value,
+    options: RequestOptions = {},
+  ): Promise<Value> {
+    return singleAnswer(this, name, message, accept, options)
+  }
+
+  /** A request that opens a conversation. The guest must say something within `timeoutMs`, until `limitSilence` says otherwise. */
+  open<Name extends StreamRequest | SingleRequest>(
+    name: Name,
+    message: Messages[Name],
+    handlers: ChannelHandlers,
+    timeoutMs: number = REQUEST_TIMEOUT_MS,
+  ): Channel {
+    this.#assertOpen()
+    if (!this.#welcomed) throw new HearthError('internal', `${name} before the guest was greeted`)
+    if (this.#channels.size >= BOUNDS.channels)
+      throw new HearthError('too_many', `more than ${BOUNDS.channels} calls on one sandbox at once`)
+    if (this.sink.pendingBytes > UNREAD_BYTES) throw new HearthError('too_many', 'the guest does not read its requests')
+    const channel = new Channel(this, this.#nextChannel(), name, handlers)
+    this.#send(name, message, channel.number)
+    this.#channels.set(channel.number, channel)
+    channel.limitSilence(timeoutMs)
+    return channel
+  }
+
+  /** Asks the guest to end everything, to sync its file systems and to go away: the link then ends by itself. */
+  shutdown(): void {
+    this.#assertOpen()
+    this.#send('Shutdown', {}, this.#nextChannel())
+  }
+
+  /** The time in milliseconds until the guest answered. */
+  ping(timeoutMs: number = REQUEST_TIMEOUT_MS): Promise<number> {
+    this.#assertOpen()
+    return this.#pings.send(timeoutMs)
+  }
+
+  /** Lets go of the link after everything that was sent is on its way. Calls under way fail with `link_lost`. */
+  async close(): Promise<void> {
+    if (this.#end !== null) return
+    await Promise.race([this.sink.flushed(), this.ended])
+    this.#finish({ kind: 'closed', detail: 'the link was closed' })
+  }
+
+  /** Cuts the link at once. */
+  destroy(): void {
+    this.#finish({ kind: 'closed', detail: 'the link was closed' })
+  }
+
+  /** How the guest broke the protocol, if it did. */
+  get violation(): string | null {
+    return this.#end?.kind === 'violation' ? this.#end.detail : null
+  }
+
+  abandon(channel: Channel): void {
+    if (this.#channels.delete(channel.number)) this.#closed.add(channel.number, channel.receiveCredit)
+  }
+
+  #received(chunk: Buffer): void {
+    try {
+      this.#decoder.push(chunk)
+    } catch (error) {
+      if (error instanceof WireError) this.#finish({ kind: 'violation', detail: error.message })
+      else this.#finish({ kind: 'lost', detail: `a message could not be handled: ${String(error)}` })
+    }
+  }
+
+  #frame(type: number, number: number, payload: Buffer, stable: boolean): void {
+    if (this.#greeting !== null) {
+      if (this.#greeting.frame(type, number, payload)) this.#welcomed = true
+      if (this.#welcomed) this.#greeting = null
+      return
+    }
+    const channel = this.#channels.get(number)
+    if (channel !== undefined) {
+      if (dispatch(channel, type, payload, stable, () => this.#channels.delete(number))) return
+      throw new WireError(`type ${type} is not an answer to ${channel.request}`)
+    }
+    // Before the greeting there is no session whose rules could be broken.
+    if (!this.#welcomed) return
+    if (number === 0 && type === MESSAGE_TYPES.Pong) this.#pings.received(payload)
+    else this.#closed.accept(number, payload.length)
+  }
+
+  #nextChannel(): number {
+    do this.#lastChannel = this.#lastChannel === LAST_CHANNEL ? 1 : this.#lastChannel + 1
+    while (this.#channels.has(this.#lastChannel))
+    return this.#lastChannel
+  }
+
+  #send<Name extends MessageName>(name: Name, message: Messages[Name], channel: number): void {
+    const writer = new PayloadWriter()
+    ENCODERS[name](message, writer)
+    this.sink.push(writer.finish(MESSAGE_TYPES[name], channel))
+  }
+
+  #assertOpen(): void {
+    if (this.#end !== null) throw linkError(this.#end)
+  }
+
+  #endChannels(error: HearthError): void {
+    const channels = [...this.#channels.values()]
+    this.#channels.clear()
+    for (const channel of channels) {
+      channel.finish()
+      channel.handlers.ended(error)
+    }
+  }
+
+  #finish(end: LinkEnd): void {
+    if (this.#end !== null) return
+    this.#end = end
+    this.#decoder.stop()
+    this.sink.stop()
+    this.#stream.destroy()
+    const error = linkError(end)
+    this.#greeting?.fail(error)
+    this.#pings.fail(error)
+    this.#endChannels(error)
+    this.#resolveEnded(end)
+  }
+}

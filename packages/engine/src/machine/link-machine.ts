@@ -1,0 +1,128 @@
+import {
+  guestPathSchema,
+  parseInput,
+  type PortConnection,
+  type Process,
+  type ProcessInfo,
+  type Stats,
+} from '@hearth/contract'
+import type { Link } from '../link/link.ts'
+import type { Messages } from '../link/messages.gen.ts'
+import { exactNumber } from '../link/wire.ts'
+import { checkedInteger } from './checks.ts'
+import { LinkFiles } from './link-files.ts'
+import { connectPort } from './link-port.ts'
+import { watchFiles, type Watching } from './link-watch.ts'
+import type { Machine, MachineEnd, ProcessSpec } from './machine.ts'
+import { OomWatch } from './oom-watch.ts'
+import { listProcesses } from './process-list.ts'
+import { attachProcess, spawnProcess } from './process-start.ts'
+
+/** How long after its link the end of a machine may be noticed before it is taken for lost. */
+const LOST_MS = 10_000
+
+const LAST_PORT = 65_535
+const LAST_PROCESS = 0xffff_ffff
+
+export interface LinkMachineOptions {
+  /** Greeted and configured. */
+  readonly link: Link
+  /** Ends the machine and frees what the host held for it. */
+  readonly kill: () => Promise<void>
+  /** Lets go of it without ending it. */
+  readonly release: () => Promise<void>
+  /** Resolves when the machine is gone. */
+  readonly ended: Promise<MachineEnd>
+  /** How often the kernel has killed a process of the machine for memory. */
+  readonly oomKills?: () => Promise<number>
+  /** What the host itself knows; it wins over what the guest says. */
+  readonly hostStats?: () => Promise<Partial<Stats>>
+}
+
+/** A machine whose guest speaks on a link. */
+export class LinkMachine implements Machine {
+  readonly files: LinkFiles
+  readonly ended: Promise<MachineEnd>
+  readonly #options: LinkMachineOptions
+  readonly #link: Link
+  readonly #oomWatch: OomWatch
+  #killed: Promise<void> | null = null
+  #released = false
+
+  constructor(options: LinkMachineOptions) {
+    this.#options = options
+    this.#link = options.link
+    this.files = new LinkFiles(options.link)
+    this.#oomWatch = new OomWatch(options.oomKills)
+    this.ended = this.#watchEnd()
+  }
+
+  spawn(spec: ProcessSpec, signal?: AbortSignal): Promise<Process> {
+    return spawnProcess(this.#link, this.#oomWatch, spec, signal)
+  }
+
+  async attach(process: number, offset: number, signal?: AbortSignal): Promise<Process> {
+    checkedInteger(process, 0, LAST_PROCESS, 'process')
+    checkedInteger(offset, 0, Number.MAX_SAFE_INTEGER, 'offset')
+    return await attachProcess(this.#link, this.#oomWatch, process, offset, signal)
+  }
+
+  async processes(): Promise<ProcessInfo[]> {
+    return await listProcesses(this.#link, this.#oomWatch)
+  }
+
+  async watch(path: string, recursive: boolean, signal?: AbortSignal): Promise<Watching> {
+    return await watchFiles(this.#link, parseInput(guestPathSchema, path, 'path'), recursive, signal)
+  }
+
+  async connect(port: number, signal?: AbortSignal): Promise<PortConnection> {
+    return await connectPort(this.#link, checkedInteger(port, 1, LAST_PORT, 'port'), signal)
+  }
+
+  async stats(): Promise<Stats> {
+    const [guest, host] = await Promise.all([this.#link.ask('Statistics', {}, guestStats), this.#options.hostStats?.()])
+    return { ...guest, ...host }
+  }
+
+  kill(): Promise<void> {
+    this.#killed ??= this.#options.kill().finally(() => this.#link.destroy())
+    return this.#killed
+  }
+
+  async release(): Promise<void> {
+    this.#released = true
+    await this.#link.close()
+    await this.#options.release()
+  }
+
+  async #watchEnd(): Promise<MachineEnd> {
+    const first = await Promise.race([this.#options.ended, this.#link.ended.then(() => null)])
+    if (this.#link.violation !== null) {
+      await this.kill()
+      return { reason: 'protocol_violation', detail: this.#link.violation }
+    }
+    if (first !== null) return first
+    // The link is gone without a reason: usually the machine is too, and whoever started it is about to say so.
+    if (this.#released || this.#killed !== null) return await this.#options.ended
+    const patience = Promise.withResolvers<null>()
+    const timer = setTimeout(() => patience.resolve(null), LOST_MS)
+    const end = await Promise.race([this.#options.ended, patience.promise])
+    clearTimeout(timer)
+    if (end !== null) return end
+    await this.kill()
+    return { reason: 'lost', detail: 'the link to the machine broke' }
+  }
+}
+
+/** Limits are not the guest's to tell; the host adds those that it set. */
+function guestStats(usage: Messages['Usage']): Stats {
+  return {
+    memoryBytes: exactNumber(usage.memoryBytes, 'memory'),
+    memoryLimitBytes: 0,
+    cpuMs: exactNumber(usage.cpuMicroseconds, 'processor time') / 1000,
+    processes: usage.processes,
+    diskUsedBytes: exactNumber(usage.diskUsedBytes, 'used disk space'),
+    diskLimitBytes: exactNumber(usage.diskTotalBytes, 'disk space'),
+    uptimeMs: exactNumber(usage.uptimeMilliseconds, 'uptime'),
+  }
+}
