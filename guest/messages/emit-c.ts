@@ -33,6 +33,11 @@ export function cHeader(table: Table): string {
   return parts.join('\n')
 }
 
+/** errno is a macro in C. */
+function fieldName(field: string): string {
+  return field === 'errno' ? 'error_number' : snakeCase(field)
+}
+
 function messageCode(message: Message): string[] {
   const name = snakeCase(message.name)
   if (message.fields.length === 0) {
@@ -45,7 +50,7 @@ function messageCode(message: Message): string[] {
       '',
     ]
   }
-  const fields = message.fields.map(([field, type]) => [snakeCase(field), type] as const)
+  const fields = message.fields.map(([field, type]) => [fieldName(field), type] as const)
   return [
     `struct message_${name} {`,
     ...fields.map(([field, type]) => `  ${cTypes[type]} ${field};`),

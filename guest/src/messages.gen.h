@@ -200,18 +200,18 @@ static inline bool encode_done(struct buffer *out, uint32_t channel, const struc
 }
 
 struct message_failed {
-  uint32_t errno;
+  uint32_t error_number;
   struct slice what;
 };
 static inline bool decode_failed(struct slice payload, struct message_failed *message) {
   struct reader reader = {payload.bytes, payload.length, true};
-  message->errno = wire_read_u32(&reader);
+  message->error_number = wire_read_u32(&reader);
   message->what = wire_read_string(&reader);
   return reader.ok && reader.left == 0;
 }
 static inline bool encode_failed(struct buffer *out, uint32_t channel, const struct message_failed *message) {
   size_t frame = wire_begin(out, 9, channel);
-  wire_write_u32(out, message->errno);
+  wire_write_u32(out, message->error_number);
   wire_write_string(out, message->what);
   return wire_end(out, frame);
 }

@@ -1,0 +1,53 @@
+// Channels of the session: who answers on which number, credit both ways, and whose turn it is to send.
+#ifndef HEARTH_CHANNEL_H
+#define HEARTH_CHANNEL_H
+#include "wire.h"
+
+#define CHANNEL_LIMIT 4096u
+#define SEND_WINDOW 262144u      // credit of a new channel, guest to host
+#define RECEIVE_WINDOW 262144u   // what is granted to uploads
+#define DATA_FRAME_BYTES 65536u  // a turn of one channel
+
+struct channel;
+
+enum produced {
+  PRODUCED_NOTHING,  // waits for channel_ready
+  PRODUCED_MORE,     // wants another turn
+  PRODUCED_END,      // has written its final message; the channel is destroyed
+};
+
+struct channel_kind {
+  void (*data)(struct channel *channel, struct slice bytes);
+  void (*eof)(struct channel *channel);
+  // Writes at most one turn's worth of frames.
+  enum produced (*produce)(struct channel *channel, struct buffer *out);
+  // Releases everything, the channel's own memory too. Sends nothing.
+  void (*destroy)(struct channel *channel);
+};
+
+struct channel {
+  const struct channel_kind *kind;
+  uint64_t send_credit;
+  uint32_t receive_credit;
+  uint32_t id;
+  bool queued;
+  struct channel *next_queued, *next_in_bucket;
+};
+
+// Takes ownership. False when there are too many: then the channel is destroyed and Failed was sent.
+bool channel_open(struct channel *channel, uint32_t id, const struct channel_kind *kind);
+struct channel *channel_find(uint32_t id);
+void channel_end(struct channel *channel);
+void channel_end_all(void);
+uint32_t channel_count(void);
+
+// Gives the channel a turn to send.
+void channel_ready(struct channel *channel);
+// Lets the next channel produce. False when none wants to.
+bool channel_produce_next(struct buffer *out);
+// Bytes of data that this turn may carry.
+uint32_t channel_turn_bytes(const struct channel *channel);
+
+// Grants credit to the host.
+void channel_grant(struct channel *channel, uint32_t bytes);
+#endif

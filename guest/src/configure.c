@@ -1,0 +1,116 @@
+#define _GNU_SOURCE
+#include "configure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "answer.h"
+#include "loop.h"
+#include "paths.h"
+#include "requests.h"
+#include "users.h"
+
+#define MINIMUM_RETAINED 4096u
+#define MAXIMUM_RETAINED (64u << 20)
+#define MAKE_WORKDIR 1u
+// From the kernel's random.h, which musl's headers do not have.
+#define ADD_ENTROPY _IOW('R', 0x03, int[2])
+#define RESEED _IO('R', 0x07)
+
+struct configuration configuration = {.workdir = "/", .retained_output_bytes = 1u << 20};
+
+static void set_clock(uint64_t nanoseconds) {
+  if (nanoseconds == 0) return;
+  struct timespec now = {(time_t)(nanoseconds / SECOND), (long)(nanoseconds % SECOND)};
+  // A sandbox that shares the host's clock may not set it, and need not.
+  clock_settime(CLOCK_REALTIME, &now);
+}
+
+static void add_entropy(struct slice entropy) {
+  if (entropy.length == 0) return;
+  struct {
+    int bits, length;
+    uint8_t bytes[512];
+  } pool;
+  uint32_t length = entropy.length < sizeof pool.bytes ? entropy.length : sizeof pool.bytes;
+  pool.bits = (int)length * 8;
+  pool.length = (int)length;
+  memcpy(pool.bytes, entropy.bytes, length);
+  int descriptor = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return;
+  // Without the privilege the bytes are mixed in but not credited.
+  if (ioctl(descriptor, ADD_ENTROPY, &pool) == 0) {
+    ioctl(descriptor, RESEED);
+  } else {
+    ssize_t ignored = write(descriptor, pool.bytes, length);
+    (void)ignored;
+  }
+  close(descriptor);
+}
+
+static int set_environment(struct slice_list environment) {
+  uint8_t *copy = malloc(environment.length ? environment.length : 1);
+  if (!copy) return ENOMEM;
+  if (environment.length) memcpy(copy, environment.bytes, environment.length);
+  free(configuration.environment_bytes);
+  configuration.environment_bytes = copy;
+  configuration.environment = (struct slice_list){copy, environment.length, environment.count};
+  return 0;
+}
+
+static int set_workdir(struct slice workdir, bool make) {
+  if (workdir.length == 0) return 0;
+  char path[PATH_BYTES];
+  int error = path_copy(workdir, path);
+  if (error) return error;
+  if (make) {
+    struct user user;
+    error = users_find((struct slice){NULL, 0}, &user);
+    if (!error) error = path_make_directories(path, 0755, &user);
+    if (error) return error;
+    // Also a directory that was there already is the user's from now on.
+    if (chown(path, user.uid, user.gid) != 0 && errno != EPERM && errno != EINVAL && errno != EROFS) return errno;
+  }
+  snprintf(configuration.workdir, sizeof configuration.workdir, "%s", path);
+  return 0;
+}
+
+static int set_user(struct slice wanted) {
+  if (wanted.length == 0) return 0;
+  struct user user;
+  int error = users_find(wanted, &user);
+  if (error) return error;
+  if (!users_is_own(&user) && !users_can_switch()) return EPERM;
+  users_set_default(wanted);
+  return 0;
+}
+
+void serve_configure(uint32_t channel, const struct message_configure *message) {
+  if (message->hostname.length && message->hostname.length <= 64) {
+    int ignored = sethostname((const char *)message->hostname.bytes, message->hostname.length);
+    (void)ignored;  // a sandbox without a host name of its own keeps what the runtime gave it
+  }
+  set_clock(message->realtime_nanoseconds);
+  add_entropy(message->entropy);
+  int error = set_user(message->user);
+  if (error) return answer_failed(channel, error, "user %.*s", (int)message->user.length, (const char *)message->user.bytes);
+  error = set_workdir(message->workdir, message->flags & MAKE_WORKDIR);
+  if (error) return answer_failed(channel, error, "workdir %.*s", (int)message->workdir.length, (const char *)message->workdir.bytes);
+  error = set_environment(message->environment);
+  if (error) return answer_failed(channel, error, "environment");
+  configuration.open_files = message->open_files;
+  configuration.pids = message->pids;
+  if (message->retained_output_bytes) {
+    uint32_t bytes = message->retained_output_bytes;
+    if (bytes < MINIMUM_RETAINED) bytes = MINIMUM_RETAINED;
+    configuration.retained_output_bytes = bytes > MAXIMUM_RETAINED ? MAXIMUM_RETAINED : bytes;
+  }
+  answer_done(channel, 0);
+}
+
+void configuration_release(void) { free(configuration.environment_bytes); }

@@ -1,0 +1,78 @@
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "children.h"
+#include "configure.h"
+#include "link.h"
+#include "loop.h"
+#include "machine/machine.h"
+#include "process.h"
+#include "session.h"
+#include "spawn.h"
+#include "users.h"
+
+// A program in the sandbox expects its own loopback; where the runtime has brought it up, or forbids it, nothing is lost.
+static void bring_loopback_up(void) {
+  int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return;
+  struct ifreq request = {.ifr_name = "lo"};
+  if (ioctl(descriptor, SIOCGIFFLAGS, &request) == 0 && !(request.ifr_flags & IFF_UP)) {
+    request.ifr_flags |= IFF_UP | IFF_RUNNING;
+    ioctl(descriptor, SIOCSIFFLAGS, &request);
+  }
+  close(descriptor);
+}
+
+// Numbers 0 to 2 must be taken: pipes of processes may never land there.
+static void fill_standard_descriptors(void) {
+  int descriptor;
+  do descriptor = open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor < 3);
+  if (descriptor > 2) close(descriptor);
+}
+
+static bool prepare(struct machine *machine) {
+  fill_standard_descriptors();
+  umask(022);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (!loop_open() || !children_open()) return false;
+  bring_loopback_up();
+  session_set_features((users_can_switch() ? FEATURE_SWITCH_USERS : 0) | (machine->own_kernel ? FEATURE_OWN_KERNEL : 0));
+  int ignored = chdir("/");
+  (void)ignored;
+  return spawn_open() && link_open(machine->input, machine->output, machine->own_kernel);
+}
+
+int guest_main(void) {
+  struct machine machine = {.input = 0, .output = 1};
+  if (!machine_enter(&machine)) return 1;
+  if (!prepare(&machine)) {
+    fprintf(stderr, "hearth-guest: cannot start: %s\n", strerror(errno));
+    if (machine.own_kernel) machine_leave();
+    return 1;
+  }
+  loop_run(link_pump);
+  channel_end_all();
+  children_kill_all();
+  process_free_all();
+  if (machine.own_kernel) machine_leave();
+  link_close();
+  children_close();
+  spawn_close();
+  configuration_release();
+  loop_close();
+  return 0;
+}

@@ -1,0 +1,175 @@
+#include "link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "framing.h"
+#include "loop.h"
+#include "session.h"
+
+#define INPUT_BYTES (256u * 1024u)
+#define OUTPUT_FILL (64u * 1024u)    // below this, channels may produce
+#define OUTPUT_LIMIT (192u * 1024u)  // above this, no more requests are read
+#define WRITES_PER_ROUND 8
+#define TRIM_BYTES 16384u
+
+static struct source input = {.fd = -1}, output = {.fd = -1};
+static bool stream_endless, input_pending, output_blocked;
+static uint8_t *received;
+static size_t received_length;
+static struct buffer queue;
+static size_t queue_sent;
+static struct timer trim_timer;
+
+struct buffer *link_output(void) { return &queue; }
+
+void link_release_memory(void) {
+  free(received);
+  free(queue.bytes);
+  received = NULL;
+  queue = (struct buffer){0};
+}
+
+// An idle guest holds no large buffers.
+static void trim(struct timer *timer) {
+  (void)timer;
+  if (received_length == 0) {
+    free(received);
+    received = NULL;
+  }
+  if (queue.length == 0) {
+    free(queue.bytes);
+    queue = (struct buffer){0};
+  }
+}
+
+static void parse_received(void) {
+  size_t used = 0;
+  while (queue.length - queue_sent < OUTPUT_LIMIT) {
+    struct frame frame;
+    size_t taken = framing_next(received + used, received_length - used, &frame);
+    if (taken == 0) break;
+    used += taken;
+    if (frame.valid) session_receive(frame.header.type, frame.header.channel, frame.payload);
+  }
+  received_length -= used;
+  if (received_length && used) memmove(received, received + used, received_length);
+}
+
+static bool read_some(void) {
+  if (!received) received = malloc(INPUT_BYTES);
+  if (!received) return false;
+  ssize_t count = read(input.fd, received + received_length, INPUT_BYTES - received_length);
+  if (count > 0) {
+    received_length += (size_t)count;
+    if (received_length > TRIM_BYTES && !trim_timer.armed) timer_set(&trim_timer, monotonic_now() + SECOND);
+    // A descriptor that is watched by edges must be read until it says EAGAIN.
+    if (!stream_endless && received_length < INPUT_BYTES) input_pending = false;
+    return true;
+  }
+  if (count < 0 && errno == EINTR) return true;
+  if (count == 0 && received_length == INPUT_BYTES) return true;
+  input_pending = false;
+  if (stream_endless || (count < 0 && errno == EAGAIN)) return false;
+  loop_stop();
+  return false;
+}
+
+static void input_ready(struct source *source, uint32_t events) {
+  (void)source, (void)events;
+  input_pending = true;
+}
+
+static void output_ready(struct source *source, uint32_t events) {
+  (void)events;
+  output_blocked = false;
+  if (!stream_endless) source_watch(source, 0);
+}
+
+bool link_open(int input_descriptor, int output_descriptor, bool endless) {
+  stream_endless = endless;
+  trim_timer.fire = trim;
+  input = (struct source){.fd = input_descriptor, .ready = input_ready};
+  output = (struct source){.fd = output_descriptor, .ready = output_ready};
+  for (int i = 0; i < 2; i++) {
+    int descriptor = i ? output_descriptor : input_descriptor;
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0) return false;
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  }
+  // A virtio port without a host says HUP for ever: only edges are of use.
+  if (endless) return source_watch(&output, EPOLLOUT | EPOLLET) && source_watch(&input, EPOLLIN | EPOLLET);
+  return source_watch(&input, EPOLLIN);
+}
+
+void link_close(void) {
+  timer_stop(&trim_timer);
+  source_close(&input);
+  source_close(&output);
+  link_release_memory();
+  received_length = queue_sent = 0;
+}
+
+// False when the host takes no more for now.
+static bool write_queue(void) {
+  ssize_t count = write(output.fd, queue.bytes + queue_sent, queue.length - queue_sent);
+  if (count < 0 && errno == EINTR) return true;
+  if (count < 0 && errno == EAGAIN) {
+    output_blocked = true;
+    if (!stream_endless) source_watch(&output, EPOLLOUT);
+    return false;
+  }
+  if (count < 0) {
+    loop_stop();
+    return false;
+  }
+  queue_sent += (size_t)count;
+  if (queue_sent == queue.length) {
+    queue.length = queue_sent = 0;
+    if (queue.capacity > TRIM_BYTES && !trim_timer.armed) timer_set(&trim_timer, monotonic_now() + SECOND);
+  }
+  return true;
+}
+
+static void fill_queue(void) {
+  if (queue.length - queue_sent >= OUTPUT_FILL) return;
+  if (queue_sent) {
+    memmove(queue.bytes, queue.bytes + queue_sent, queue.length - queue_sent);
+    queue.length -= queue_sent;
+    queue_sent = 0;
+  }
+  while (queue.length < OUTPUT_FILL && !queue.failed && channel_produce_next(&queue)) continue;
+}
+
+static void recover_from_exhausted_memory(void) {
+  free(queue.bytes);
+  queue = (struct buffer){0};
+  queue_sent = 0;
+  session_violation();
+}
+
+bool link_pump(void) {
+  if (input_pending && queue.length - queue_sent < OUTPUT_LIMIT) read_some();
+  if (received_length) parse_received();
+  for (int i = 0; i < WRITES_PER_ROUND && !output_blocked; i++) {
+    fill_queue();
+    if (queue.failed) recover_from_exhausted_memory();
+    if (queue.length == queue_sent) return input_pending;
+    if (!write_queue()) break;
+  }
+  if (output_blocked) return input_pending && queue.length - queue_sent < OUTPUT_LIMIT;
+  return true;
+}
+
+void link_drain(void) {
+  uint64_t deadline = monotonic_now() + 2 * SECOND;
+  while (queue.length > queue_sent && monotonic_now() < deadline) {
+    struct pollfd wait = {.fd = output.fd, .events = POLLOUT};
+    if (output_blocked) poll(&wait, 1, 100);
+    output_blocked = false;
+    if (!write_queue() && !output_blocked) return;
+  }
+}

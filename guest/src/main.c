@@ -1,0 +1,33 @@
+// One program, three uses: the guest (inside a sandbox), the keeper (outside, one per sandbox), and a probe for benchmarks.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest.h"
+#include "keeper/keeper.h"
+#include "loop.h"
+
+// The floor under every exec: fork and exec of /bin/true, in microseconds, one line each.
+static int probe_exec(long count) {
+  for (long i = 0; i < count; i++) {
+    uint64_t start = monotonic_now();
+    pid_t pid = fork();
+    if (pid == 0) {
+      execl("/bin/true", "true", (char *)NULL);
+      _exit(127);
+    }
+    int status;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) return 1;
+    printf("%.1f\n", (double)(monotonic_now() - start) / 1000.0);
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "keeper") == 0) return keeper_main(argc, argv);
+  if (argc > 2 && strcmp(argv[1], "probe-exec") == 0) return probe_exec(strtol(argv[2], NULL, 10));
+  return guest_main();
+}

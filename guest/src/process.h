@@ -1,0 +1,76 @@
+// Processes of the sandbox: started by a request, run under a supervisor, remembered after their end.
+#ifndef HEARTH_PROCESS_H
+#define HEARTH_PROCESS_H
+#include <sys/types.h>
+
+#include "channel.h"
+#include "loop.h"
+#include "output-log.h"
+
+#define PROCESS_LIMIT 4096u    // running at once
+#define RETAINED_PROCESSES 256u
+#define RETAINED_MEMORY (32u << 20)  // log bytes of all ended processes together
+#define STREAM_OUTPUT 1
+#define STREAM_ERROR 2
+
+enum process_state {
+  PROCESS_STARTING,  // the supervisor has not reported yet
+  PROCESS_RUNNING,
+  PROCESS_DRAINING,  // the main process has ended; what it wrote is being taken
+  PROCESS_ENDED,
+};
+
+struct attachment;
+struct input_writer;
+
+struct process {
+  struct process *next, *previous;
+  uint32_t number;
+  pid_t pid, supervisor;
+  enum process_state state;
+  bool terminal, forgotten, timed_out, supervisor_gone;
+  struct source status, output, error, input;
+  struct output_log log;
+  struct attachment *attachment;
+  struct input_writer *writers;
+  struct timer deadline;
+  uint64_t started_monotonic, started_wall;
+  int32_t code;
+  uint32_t signal;
+  uint64_t output_bytes, cpu_microseconds, duration_microseconds;
+  uint32_t drained;
+  uint64_t ended_sequence;
+  struct slice_list argv;  // own copy, cut
+};
+
+struct process *process_create(uint32_t log_capacity);
+struct process *process_find(uint32_t number);
+struct process *process_find_supervisor(pid_t supervisor);
+struct process *process_first(void);
+// Frees it when nothing refers to it any more.
+void process_release_if_done(struct process *process);
+// Drops what is beyond the bounds of retention.
+void process_retain_bounded(void);
+void process_forget(struct process *process);
+void process_free_all(void);
+
+// process-status.c: reports of the supervisor.
+void process_status_ready(struct source *source, uint32_t events);
+// The supervisor was reaped.
+void process_supervisor_ended(struct process *process);
+
+// process-output.c
+void process_output_ready(struct source *source, uint32_t events);
+void process_error_ready(struct source *source, uint32_t events);
+// Reads on after the reader made room or went away.
+void process_resume_output(struct process *process);
+// Takes what the ended process left in its pipes.
+void process_drain(struct process *process);
+
+// process-kill.c
+// Asks the supervisor to signal everything below it; false when there is none.
+bool process_signal_tree(struct process *process, int signal);
+// Kills everything below the supervisor, insisting until it is gone.
+void process_kill_tree(struct process *process);
+void process_set_timeout(struct process *process, uint64_t milliseconds);
+#endif

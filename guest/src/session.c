@@ -1,0 +1,87 @@
+#include "session.h"
+
+#include <unistd.h>
+
+#include "channel.h"
+#include "link.h"
+#include "loop.h"
+#include "messages.gen.h"
+#include "requests.h"
+
+#define HOST_CHANNEL_LIMIT 0x80000000u
+#define CREDIT_LIMIT (UINT64_MAX / 2)
+
+static bool established;
+static uint32_t features;
+static uint64_t boot_nanoseconds;
+
+void session_set_features(uint32_t value) {
+  features = value;
+  boot_nanoseconds = wall_now();
+}
+
+void session_violation(void) {
+  established = false;
+  channel_end_all();
+}
+
+static bool receive_hello(uint32_t id, struct slice payload) {
+  struct message_hello hello;
+  if (id != 0 || !decode_hello(payload, &hello) || hello.nonce.length > HELLO_NONCE_LIMIT) return false;
+  channel_end_all();
+  established = true;
+  return encode_welcome(link_output(), 0, &(struct message_welcome){PROTOCOL_VERSION, hello.nonce, boot_nanoseconds, (uint32_t)getuid(), features});
+}
+
+static bool receive_data(struct channel *channel, struct slice payload) {
+  if (payload.length > channel->receive_credit) return false;
+  channel->receive_credit -= payload.length;
+  if (payload.length && channel->kind->data) channel->kind->data(channel, payload);
+  return true;
+}
+
+static bool receive_credit(struct channel *channel, struct slice payload) {
+  struct message_credit credit;
+  if (!decode_credit(payload, &credit)) return false;
+  if (!channel) return true;
+  if (channel->send_credit < CREDIT_LIMIT) channel->send_credit += credit.bytes;
+  channel_ready(channel);
+  return true;
+}
+
+// Messages that belong to a channel which is open, or was until a moment ago.
+static bool receive_on_channel(uint8_t type, struct channel *channel, struct slice payload) {
+  switch (type) {
+    case MESSAGE_CREDIT:
+      return receive_credit(channel, payload);
+    case MESSAGE_DATA:
+      return !channel || receive_data(channel, payload);
+    case MESSAGE_EOF:
+      if (!decode_eof(payload)) return false;
+      if (channel && channel->kind->eof) channel->kind->eof(channel);
+      return true;
+    default:
+      if (!decode_close(payload)) return false;
+      if (channel) channel_end(channel);
+      return true;
+  }
+}
+
+static bool receive(uint8_t type, uint32_t id, struct slice payload) {
+  if (type == MESSAGE_PING) {
+    struct message_ping ping;
+    return decode_ping(payload, &ping) && encode_pong(link_output(), id, &(struct message_pong){ping.token});
+  }
+  if (id == 0 || id >= HOST_CHANNEL_LIMIT) return false;
+  struct channel *channel = channel_find(id);
+  if (type >= MESSAGE_CREDIT && type <= MESSAGE_EOF && type != MESSAGE_DONE && type != MESSAGE_FAILED) return receive_on_channel(type, channel, payload);
+  return !channel && requests_receive(type, id, payload);
+}
+
+void session_receive(uint8_t type, uint32_t id, struct slice payload) {
+  if (type == MESSAGE_HELLO) {
+    if (!receive_hello(id, payload)) session_violation();
+    return;
+  }
+  if (established && !receive(type, id, payload)) session_violation();
+}
