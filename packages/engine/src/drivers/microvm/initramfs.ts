@@ -1,0 +1,47 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type CpioEntry, writeCpio } from './cpio.ts'
+import type { Kernel } from './kernel.ts'
+
+export interface Initramfs {
+  readonly path: string
+  readonly digest: string
+}
+
+/** The first root of a machine: the guest as /init, the kernel's modules and their order. Cached by content; see guest/protocol.md. */
+export async function buildInitramfs(cache: string, kernel: Kernel, guest: string): Promise<Initramfs> {
+  const archive = writeCpio(await entries(kernel, guest))
+  const digest = createHash('sha256').update(archive).digest('hex')
+  const path = join(cache, 'initramfs', `${digest}.cpio`)
+  const existing = await stat(path).catch(() => null)
+  if (existing?.size !== archive.length) {
+    const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(draft, archive, { mode: 0o644 })
+    await rename(draft, path)
+  }
+  return { path, digest }
+}
+
+async function entries(kernel: Kernel, guest: string): Promise<CpioEntry[]> {
+  const directories = ['dev', 'proc', 'sys', 'hearth'].map(
+    (path) => ({ kind: 'directory', path, mode: 0o755 }) as const,
+  )
+  const modules = await Promise.all(
+    kernel.modules.map(async (name) => ({ name, content: await readFile(join(kernel.directory, name)) })),
+  )
+  return [
+    ...directories,
+    // The kernel opens it for /init; without it /init has no descriptors at all.
+    { kind: 'device', path: 'dev/console', mode: 0o600, major: 5, minor: 1 },
+    { kind: 'file', path: 'init', mode: 0o755, content: await readFile(guest) },
+    ...modules.map(({ name, content }) => ({ kind: 'file', path: `hearth/${name}`, mode: 0o644, content }) as const),
+    {
+      kind: 'file',
+      path: 'hearth/modules',
+      mode: 0o644,
+      content: Buffer.from(modules.map(({ name }) => `${name}\n`).join('')),
+    },
+  ]
+}
