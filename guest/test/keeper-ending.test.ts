@@ -55,7 +55,7 @@ describe('the end of a runtime', () => {
       argv: [
         '/usr/bin/python3',
         '-c',
-        'import os,struct\nfor i in range(6): os.write(1,struct.pack("<IBxxxI",100000,10,i)+bytes(100000))',
+        'import os,struct\nfor i in range(4): os.write(1,struct.pack("<IBxxxI",100000,10,i)+bytes(100000))',
       ],
     })
     keeper.connection.socket.pause()

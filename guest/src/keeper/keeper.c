@@ -112,8 +112,9 @@ static bool launch(struct relay *relay, struct launch *launch) {
 int keeper_main(int argc, char **argv) {
   (void)argc;
   (void)argv;
-  struct relay relay = {.engine = -1, .guest = -1, .errors = -1, .listener = -1, .signals = -1};
-  struct launch launched;
+  // Static: what they point to is needed until the end of the process.
+  static struct relay relay = {.engine = -1, .guest = -1, .errors = -1, .listener = -1, .signals = -1};
+  static struct launch launched;
   if (!take_place(&relay) || !prepare(&relay) || !launch(&relay, &launched)) return 1;
   relay_run(&relay);
   sandbox_end(&relay, &launched);

@@ -89,9 +89,10 @@ bool launch_decode(struct slice payload, struct launch *launch, struct failure *
 
 void launch_release(struct launch *launch) {
   free(launch->directory);
+  free(launch->argv);
   free(launch->steps);
   free(launch->writes);
   free(launch->files);
   launch->directory = NULL;
-  launch->steps = launch->writes = launch->files = NULL;
+  launch->argv = launch->steps = launch->writes = launch->files = NULL;
 }

@@ -33,7 +33,7 @@ size_t string_list_length(char *const *list);
 // One allocation with the pointers and the text; NULL when memory ran out or a string holds a zero byte.
 char **string_list_of(struct slice_list list);
 
-// Releases all but argv, environment and cleanup, which are needed at the end.
+// Releases all but environment and cleanup, which are needed at the end.
 void launch_release(struct launch *launch);
 
 #endif

@@ -116,11 +116,12 @@ void relay_drain(struct relay *relay) {
     if (!runtime_log_take(&relay->log, relay->errors)) relay->errors = -1;
   // An engine that told us to end, or whose guest broke the rules, gets what it takes at once.
   int patience = relay->reason == RELAY_EXITED || relay->reason == RELAY_CLOSED ? DRAIN_MILLISECONDS : 0;
+  bool more = relay->reason != RELAY_VIOLATION;
   while (relay->engine >= 0 && !relay->engine_deaf) {
-    bool sound = relay->reason == RELAY_VIOLATION || relay->guest < 0 || take_from_guest(relay) == RELAY_GOES_ON;
+    // What follows a broken frame is never read.
+    if (more) more = guest_has_more(relay) && take_from_guest(relay) == RELAY_GOES_ON;
     give_to_engine(relay);
-    if (!sound || (!pump_has_ready(&relay->to_engine) && !guest_has_more(relay))) return;
-    if (!pump_has_ready(&relay->to_engine)) continue;
-    if (poll(&(struct pollfd){relay->engine, POLLOUT, 0}, 1, patience) <= 0) return;
+    if (!pump_has_ready(&relay->to_engine) && !more) return;
+    if (pump_has_ready(&relay->to_engine) && poll(&(struct pollfd){relay->engine, POLLOUT, 0}, 1, patience) <= 0) return;
   }
 }
