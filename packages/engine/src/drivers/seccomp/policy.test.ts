@@ -46,26 +46,21 @@ function decide(name: string, callArguments: readonly bigint[]): Action {
   return cases.find(({ when }) => when.every((comparison) => holds(comparison, callArguments)))?.action ?? otherwise
 }
 
-/** What libseccomp makes of the OCI form: the comparison with the most mask bits first, `otherwise` last. */
+/** What libseccomp makes of the OCI form, whatever the order in which it looks at the entries. */
 function decideByOci(name: string, architecture: Architecture, callArguments: readonly bigint[]): Action {
-  const oci = toOciSeccomp(architecture)
-  const matching = oci.syscalls
-    .filter(
-      ({ names, args }) =>
-        names.includes(name) &&
-        (args ?? []).every((argument) =>
-          holds({ argument: argument.index, mask: argument.value, value: argument.valueTwo }, callArguments),
-        ),
-    )
-    .toSorted((left, right) => Number(isAlways(left)) - Number(isAlways(right)))
-  const found = matching[0]
+  const matching = toOciSeccomp(architecture).syscalls.filter(
+    ({ names, args }) =>
+      names.includes(name) &&
+      (args ?? []).every(({ index, value, valueTwo }) =>
+        holds({ argument: index, mask: value, value: valueTwo }, callArguments),
+      ),
+  )
+  const actions = new Set(matching.map(({ action, errnoRet }) => (action === 'SCMP_ACT_ALLOW' ? 'allow' : errnoRet)))
+  expect(actions.size, `${name}: entries that contradict each other`).toBeLessThanOrEqual(1)
+  const [found] = actions
   if (found === undefined) return UNKNOWN_SYSCALL
-  if (found.action === 'SCMP_ACT_ALLOW') return 'allow'
-  return (Object.keys(ERRNO) as (keyof typeof ERRNO)[]).find((key) => ERRNO[key] === found.errnoRet) ?? UNKNOWN_SYSCALL
-}
-
-function isAlways({ args }: { args?: readonly { value: number }[] }): boolean {
-  return args?.every(({ value }) => value === 0) ?? true
+  if (found === 'allow') return 'allow'
+  return (Object.keys(ERRNO) as (keyof typeof ERRNO)[]).find((key) => ERRNO[key] === found) ?? UNKNOWN_SYSCALL
 }
 
 function returnOf(action: Action): number {
@@ -97,7 +92,11 @@ describe('seccomp policy', () => {
         fc.array(callArgument, { minLength: 6, maxLength: 6 }),
         (name, values) => {
           const expected = decide(name, values)
-          expect(decideByOci(name, architecture, values), `${name} ${values.join()}`).toBe(expected)
+          const rule = ruleFor(name)
+          // What the cases refuse has the default errno in the OCI form.
+          const falls = rule.cases.length > 0 && expected !== 'allow'
+          const inOci = falls ? UNKNOWN_SYSCALL : expected
+          expect(decideByOci(name, architecture, values), `${name} ${values.join()}`).toBe(inOci)
           const number = syscallNumber(name, architecture)
           if (number === null) return
           expect(interpret(program, seccompData(number, AUDIT[architecture], values)), `${name} ${values.join()}`).toBe(

@@ -1,5 +1,6 @@
+import { allBut } from './all-but.ts'
 import { POLICY } from './policy.ts'
-import { ERRNO, UNKNOWN_SYSCALL, type Action, type Case, type Comparison } from './policy-types.ts'
+import { ERRNO, UNKNOWN_SYSCALL, type Action, type Comparison, type Rule } from './policy-types.ts'
 import type { Architecture } from './syscall-numbers.ts'
 
 interface OciArgument {
@@ -45,15 +46,21 @@ function unconditional(): OciSyscall[] {
 }
 
 /**
- * libseccomp has no "otherwise": it is a comparison that always holds. libseccomp tries comparisons with more mask
- * bits first, so that it comes last, as it must.
+ * libseccomp has no "otherwise" and no order of cases, so only what is allowed is written down. The rest falls to the
+ * default action: it is refused as in the BPF form, with one errno for all.
  */
 function conditional(): OciSyscall[] {
-  return POLICY.filter(({ cases }) => cases.length > 0).flatMap(({ names, cases, otherwise }) => {
-    const argument = cases[0]?.when[0]?.argument ?? 0
-    const last: Case = { when: [{ argument, mask: 0, value: 0 }], action: otherwise }
-    return [...cases, last].map(({ when, action }) => ({ names, ...ociAction(action), args: when.map(ociArgument) }))
-  })
+  return POLICY.filter(({ cases }) => cases.length > 0).flatMap(({ names, cases, otherwise }) =>
+    allowedWhen({ cases, otherwise }).map((when) => ({ names, ...ociAction('allow'), args: when.map(ociArgument) })),
+  )
+}
+
+function allowedWhen({ cases, otherwise }: Pick<Rule, 'cases' | 'otherwise'>): (readonly Comparison[])[] {
+  if (otherwise !== 'allow') return cases.filter(({ action }) => action === 'allow').map(({ when }) => when)
+  const refused = cases.map(({ when }) => when[0])
+  const argument = refused[0]?.argument ?? 0
+  const values = refused.map((comparison) => comparison?.value ?? 0)
+  return allBut(argument, values).map((comparison) => [comparison])
 }
 
 function ociArgument({ argument, mask, value }: Comparison): OciArgument {

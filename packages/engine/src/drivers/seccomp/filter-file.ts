@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { HearthError } from '@hearth/contract'
+import type { HostPaths } from '../../host/host.ts'
+import { writeOnce } from '../staging/write-once.ts'
+import { hostArchitecture } from './syscall-numbers.ts'
+import { toBpf } from './to-bpf.ts'
+
+let program: Buffer | null = null
+
+/** The filter for this host's processor. */
+export function hostFilter(): Buffer {
+  const architecture = hostArchitecture()
+  if (architecture === null) throw new HearthError('rung_unavailable', `there is no seccomp filter for ${process.arch}`)
+  program ??= toBpf(architecture)
+  return program
+}
+
+const written = new Map<string, Promise<string>>()
+
+/** The filter as a file that a runtime reads by descriptor. Its name is its content, so that it is written once. */
+export function filterFile(paths: Pick<HostPaths, 'cache'>): Promise<string> {
+  const bytes = hostFilter()
+  const name = createHash('sha256').update(bytes).digest('hex').slice(0, 32)
+  const path = join(paths.cache, 'filters', `${name}.bpf`)
+  const promise = written.get(path) ?? writeOnce(path, bytes)
+  written.set(path, promise)
+  promise.catch(() => written.delete(path))
+  return promise
+}

@@ -1,0 +1,85 @@
+import { lstat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { HearthError } from '@hearth/contract'
+import type { HostPaths } from '../../host/host.ts'
+import type { Template } from '../../templates/template.ts'
+import type { LaunchPlan, Step } from '../launch-plan.ts'
+import type { PlanInput, RuntimeContext } from '../link-runtime.ts'
+import { hostRoot } from './host-root.ts'
+
+/**
+ * Where the parts of a root are put together when Hearth is root: the runtime works under the sandbox's ids, which
+ * cannot pass through Hearth's home, so the keeper mounts everything here. Each keeper sees only its own mounts.
+ */
+const STAGE = '/run/hearth-stage'
+
+export const IDS = 65_536
+
+/** Where the guest lies in every sandbox. */
+export const GUEST_PATH = '/.hearth/guest'
+
+/** A root that the keeper's steps put together, seen from where the runtime is executed. */
+export interface StagedRoot {
+  readonly steps: readonly Step[]
+  /** The root: writable, every byte of it in the disk area. */
+  readonly root: string
+  readonly guest: string
+  /** To be mounted on the root, read-only. */
+  readonly mounts: readonly { readonly source: string; readonly target: string }[]
+}
+
+export async function stageRoot({ request, disk, idBase }: PlanInput, { paths }: RuntimeContext): Promise<StagedRoot> {
+  const { template } = request
+  const lower = await lowerLayer(template, paths)
+  const stage = idBase === null ? join(request.directory, 'stage') : STAGE
+  const at = { root: join(stage, 'root'), disk: join(stage, 'disk'), guest: join(stage, 'guest') }
+  const upper = join(at.disk, 'upper')
+  const work = join(at.disk, 'work')
+  const steps: Step[] = [
+    ...[stage, at.root, at.disk, at.guest].map((path) => ({ kind: 'mkdir', path, mode: 0o755 }) as const),
+    // The overlay's options can be read inside: they shall name the stage, not Hearth's home.
+    { kind: 'bind', source: disk.path, target: at.disk, options: [] },
+    { kind: 'bind', source: dirname(paths.guest), target: at.guest, options: ['ro'] },
+    { kind: 'mkdir', path: upper, mode: 0o755 },
+    { kind: 'mkdir', path: work, mode: 0o700 },
+    ...(idBase === null ? [] : [{ kind: 'chown', path: upper, uid: idBase, gid: idBase } as const]),
+    { kind: 'overlay', target: at.root, lower, upper, work, options: idBase === null ? ['userxattr'] : ['idmap'] },
+  ]
+  return {
+    steps,
+    root: at.root,
+    guest: join(at.guest, basename(paths.guest)),
+    mounts: template.kind === 'host' ? template.mounts : [],
+  }
+}
+
+/** The user namespace of a runtime that is executed inside it. */
+export function enteredNamespace(idBase: number | null): LaunchPlan['userNamespace'] {
+  return idBase === null
+    ? { base: 0, count: 1, enter: false, rootless: true }
+    : { base: idBase, count: IDS, enter: true, rootless: false }
+}
+
+const checked = new Set<string>()
+
+async function lowerLayer(template: Template, paths: HostPaths): Promise<string> {
+  if (template.kind === 'host') return await hostRoot(template, paths)
+  if (!checked.has(template.digest)) {
+    for (const path of ['proc', 'dev', '.hearth']) await refuseLink(template, path)
+    checked.add(template.digest)
+  }
+  return template.root
+}
+
+/** SAFETY: a runtime mounts on these. A link of the image there would lead the mount to a place of the image's choice. */
+async function refuseLink(
+  { root, name }: { readonly root: string; readonly name: string },
+  path: string,
+): Promise<void> {
+  const status = await lstat(join(root, path)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (status === null || status.isDirectory()) return
+  throw new HearthError('template_unsupported', `/${path} of the template ${name} is not a directory`)
+}
