@@ -1,4 +1,4 @@
-// One program, three uses: the guest (inside a sandbox), the keeper (outside, one per sandbox), and a probe for benchmarks.
+// One program: the guest (inside a sandbox), the keeper (outside, one per sandbox), its bridge to a container engine, and a probe for benchmarks.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bridge/bridge.h"
 #include "guest.h"
 #include "keeper/keeper.h"
 #include "loop.h"
@@ -29,5 +30,7 @@ static int probe_exec(long count) {
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "keeper") == 0) return keeper_main(argc, argv);
   if (argc > 2 && strcmp(argv[1], "probe-exec") == 0) return probe_exec(strtol(argv[2], NULL, 10));
+  if (argc > 1 && strcmp(argv[1], "attach-docker") == 0) return bridge_attach(argc, argv);
+  if (argc > 1 && strcmp(argv[1], "remove-docker") == 0) return bridge_remove(argc, argv);
   return guest_main();
 }
