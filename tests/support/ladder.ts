@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { RUNGS, type Rung, type Sandbox, type SandboxId, type SandboxSpec } from '@hearth/contract'
-import { Hearth, type Probe, type RungReport } from '@hearth/engine'
+import type { Hearth, Probe, RungReport } from '@hearth/engine'
 import type { Survivor } from '@hearth/testing'
 
 /** What the suites run over: each rung once, by the driver that a create would get. */

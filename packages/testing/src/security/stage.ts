@@ -52,7 +52,7 @@ export class Stage {
 
   /** The secret backwards: what is given to a script must not itself look like a find. */
   get reversedSecret(): string {
-    return [...this.secret].toReversed().join('')
+    return reversed(this.secret)
   }
 
   get signalled(): boolean {
@@ -125,4 +125,9 @@ export class Stage {
 
 export function digestOf(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex')
+}
+
+/** For text without characters beyond ASCII. */
+export function reversed(value: string): string {
+  return value.split('').toReversed().join('')
 }

@@ -100,7 +100,11 @@ export function describeSuite(
 ): void {
   describe(options.name, () => {
     const suite = new Suite(options)
-    for (const [theme, define] of Object.entries(themes)) describe(theme, () => define(suite))
+    for (const [theme, define] of Object.entries(themes)) {
+      describe(theme, () => {
+        define(suite)
+      })
+    }
     test('every skip names a test of the suite', ({ expect }) => {
       expect(suite.unknownSkips()).toEqual([])
     })

@@ -1,5 +1,5 @@
 import type { Attempt } from '../attempt.ts'
-import { digestOf } from '../stage.ts'
+import { digestOf, reversed } from '../stage.ts'
 
 /** Files, processes and memory of the host. */
 export const HOST_THINGS: readonly Attempt[] = [
@@ -60,7 +60,7 @@ raise OSError("not found")`,
   {
     name: 'see a process of the host',
     aim: 'host',
-    parameters: (stage) => [[...stage.keyName].toReversed().join('')],
+    parameters: (stage) => [reversed(stage.keyName)],
     body: `
 for pid in pids():
     try:
@@ -78,7 +78,7 @@ raise OSError("not found")`,
   {
     name: 'trace a process of the host',
     aim: 'host',
-    parameters: (stage) => [String(stage.victim), [...stage.keyName].toReversed().join('')],
+    parameters: (stage) => [String(stage.victim), reversed(stage.keyName)],
     body: `
 if argv[1][::-1].encode() not in open("/proc/%s/cmdline" % argv[0], "rb").read(): raise OSError("another process")
 call(101, 16, int(argv[0]), 0, 0)
