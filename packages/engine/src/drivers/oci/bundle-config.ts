@@ -2,7 +2,7 @@ import type { Limits } from '@hearth/contract'
 import { hostFilter } from '../seccomp/filter-file.ts'
 import { hostArchitecture } from '../seccomp/syscall-numbers.ts'
 import { toOciSeccomp } from '../seccomp/to-oci-seccomp.ts'
-import { GUEST_PATH, IDS, type StagedRoot } from '../staging/staged-root.ts'
+import { GUEST_PATH, type StagedRoot } from '../staging/staged-root.ts'
 import { GUEST_CAPABILITIES } from './capabilities.ts'
 import { kernelInterfaces } from './kernel-interfaces.ts'
 
@@ -17,18 +17,17 @@ export interface BundleInput {
   readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts'>
   readonly hostname: string
   readonly limits: Pick<Limits, 'memoryBytes'>
-  /** First id on the host of the user namespace that the runtime makes; null when it is executed inside one already. */
-  readonly idBase: number | null
 }
+
+/** The user namespace is the keeper's: the runtime itself runs inside it. */
+const NAMESPACES = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup'] as const
 
 /**
  * The `config.json` of an OCI bundle, for crun, runc and runsc. It has no `resources`: the keeper sits in the sandbox's
  * cgroup already, and what it starts inherits that. Nor does it set rlimits: the guest does, for each command.
  */
-export function bundleConfig({ staged, hostname, limits, idBase }: BundleInput): object {
+export function bundleConfig({ staged, hostname, limits }: BundleInput): object {
   const { maskedFiles, maskedDirectories, readOnly } = kernelInterfaces()
-  const map = idBase === null ? null : [{ containerID: 0, hostID: idBase, size: IDS }]
-  const namespaces = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(map === null ? [] : ['user'])]
   const architecture = hostArchitecture()
   return {
     ociVersion: '1.0.2',
@@ -45,8 +44,7 @@ export function bundleConfig({ staged, hostname, limits, idBase }: BundleInput):
     },
     mounts: mounts(staged, limits.memoryBytes),
     linux: {
-      namespaces: namespaces.map((type) => ({ type })),
-      ...(map === null ? {} : { uidMappings: map, gidMappings: map }),
+      namespaces: NAMESPACES.map((type) => ({ type })),
       maskedPaths: [...maskedFiles, ...maskedDirectories],
       readonlyPaths: readOnly,
       ...(architecture === null ? {} : { seccomp: toOciSeccomp(architecture) }),

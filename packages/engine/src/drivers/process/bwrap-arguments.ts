@@ -10,7 +10,7 @@ interface BwrapInput {
   readonly bwrap: string
   readonly hostname: string
   readonly limits: Pick<Limits, 'memoryBytes'>
-  readonly staged: Omit<StagedRoot, 'steps'>
+  readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts'>
 }
 
 /** bubblewrap is executed as root of the sandbox's user namespace already, so it makes none. Operations run in order. */

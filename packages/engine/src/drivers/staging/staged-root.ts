@@ -21,6 +21,8 @@ export const GUEST_PATH = '/.hearth/guest'
 /** A root that the keeper's steps put together, seen from where the runtime is executed. */
 export interface StagedRoot {
   readonly steps: readonly Step[]
+  /** The directory that holds all of this. */
+  readonly stage: string
   /** The root: writable, every byte of it in the disk area. */
   readonly root: string
   readonly guest: string
@@ -47,6 +49,7 @@ export async function stageRoot({ request, disk, idBase }: PlanInput, { paths }:
   ]
   return {
     steps,
+    stage,
     root: at.root,
     guest: join(at.guest, basename(paths.guest)),
     mounts: template.kind === 'host' ? template.mounts : [],
