@@ -95,8 +95,5 @@ export function failureOf(request: MessageName, errno: number, what: string): He
 
 /** Text from a guest for people to read: bounded, and without anything that moves a terminal's cursor. */
 export function cleanText(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  return text
-    .slice(0, TEXT_CHARACTERS)
-    .replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, ' ')
+  return text.slice(0, TEXT_CHARACTERS).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
 }

@@ -104,7 +104,7 @@ export class Link implements ChannelOwner {
       throw new HearthError('too_many', `more than ${BOUNDS.channels} calls on one sandbox at once`)
     if (this.sink.pendingBytes > UNREAD_BYTES) throw new HearthError('too_many', 'the guest does not read its requests')
     const channel = new Channel(this, this.#nextChannel(), name, handlers)
-    this.#send(name, message, channel.number)
+    this.#sendRequest(name, message, channel.number)
     this.#channels.set(channel.number, channel)
     channel.limitSilence(timeoutMs)
     return channel
@@ -160,8 +160,8 @@ export class Link implements ChannelOwner {
     }
     const channel = this.#channels.get(number)
     if (channel !== undefined) {
-      if (dispatch(channel, type, payload, stable, () => this.#channels.delete(number))) return
-      throw new WireError(`type ${type} is not an answer to ${channel.request}`)
+      this.#dispatch(channel, type, payload, stable)
+      return
     }
     // Before the greeting there is no session whose rules could be broken.
     if (!this.#welcomed) return
@@ -169,10 +169,30 @@ export class Link implements ChannelOwner {
     else this.#closed.accept(number, payload.length)
   }
 
+  #dispatch(channel: Channel, type: number, payload: Buffer, stable: boolean): void {
+    try {
+      if (dispatch(channel, type, payload, stable, () => this.#channels.delete(channel.number))) return
+      throw new WireError(`type ${type} is not an answer to ${channel.request}`)
+    } catch (error) {
+      // Also one whose last message was the bad one must hear of the end of the link.
+      this.#channels.set(channel.number, channel)
+      throw error
+    }
+  }
+
   #nextChannel(): number {
     do this.#lastChannel = this.#lastChannel === LAST_CHANNEL ? 1 : this.#lastChannel + 1
     while (this.#channels.has(this.#lastChannel))
     return this.#lastChannel
+  }
+
+  #sendRequest<Name extends MessageName>(name: Name, message: Messages[Name], channel: number): void {
+    try {
+      this.#send(name, message, channel)
+    } catch (cause) {
+      if (!(cause instanceof WireError)) throw cause
+      throw new HearthError('invalid_request', `${name}: the request is too large`, { cause })
+    }
   }
 
   #send<Name extends MessageName>(name: Name, message: Messages[Name], channel: number): void {

@@ -15,19 +15,18 @@ export function singleAnswer<Name extends SingleRequest, Value>(
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
     assertNotAborted(options.signal)
-    let release: (() => void) | undefined
     const handlers = {
       [SINGLE_ANSWERS[name]]: (answer: AnswerTo<Name>) => {
         const value = accept(answer)
-        release?.()
+        release()
         resolve(value)
       },
       ended: (error: HearthError) => {
-        release?.()
+        release()
         reject(error)
       },
     }
     const channel: Channel = link.open(name, message, handlers, options.timeoutMs)
-    release = onAbort(options.signal, (error) => channel.fail(error))
+    const release = onAbort(options.signal, (error) => channel.fail(error))
   })
 }

@@ -8,9 +8,6 @@ export class WireError extends Error {
   override readonly name = 'WireError'
 }
 
-const encoder = new TextEncoder()
-const decoder = new TextDecoder()
-
 /** Reads fields of one payload in order; every access is bounded by the payload. */
 export class PayloadReader {
   readonly #bytes: Buffer
@@ -54,7 +51,9 @@ export class PayloadReader {
   }
 
   string(): string {
-    return decoder.decode(this.bytes())
+    const length = this.u32()
+    const start = this.#take(length)
+    return this.#bytes.toString('utf8', start, start + length)
   }
 
   strings(): readonly string[] {
@@ -125,7 +124,10 @@ export class PayloadWriter {
   }
 
   string(value: string): void {
-    this.bytes(encoder.encode(value))
+    const length = Buffer.byteLength(value)
+    this.u32(length)
+    const start = this.#grow(length)
+    this.#bytes.write(value, start, length, 'utf8')
   }
 
   strings(values: readonly string[]): void {

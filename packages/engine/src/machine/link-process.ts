@@ -2,11 +2,13 @@ import { HearthError, type OutputChunk, type Process, type ProcessExit } from '@
 import type { Channel } from '../link/channel.ts'
 import type { Link } from '../link/link.ts'
 import type { Messages } from '../link/messages.gen.ts'
+import { checkedInteger } from './checks.ts'
 import type { OomWatch } from './oom-watch.ts'
 import { processExit, signalNumber } from './process-exit.ts'
 import { ProcessInput } from './process-input.ts'
 import { ProcessOutput } from './process-output.ts'
 
+const LARGEST_TERMINAL = 1000
 const SIGKILL = 9
 const WHOLE_TREE = 1
 const KILL_TIMEOUT_MS = 10_000
@@ -69,7 +71,9 @@ export class LinkProcess implements Process {
   }
 
   async resize(size: { readonly rows: number; readonly cols: number }): Promise<void> {
-    await this.#options.link.request('Resize', { process: this.id, rows: size.rows, cols: size.cols })
+    const rows = checkedInteger(size.rows, 1, LARGEST_TERMINAL, 'rows')
+    const cols = checkedInteger(size.cols, 1, LARGEST_TERMINAL, 'cols')
+    await this.#options.link.request('Resize', { process: this.id, rows, cols })
   }
 
   async signal(name = 'SIGTERM'): Promise<void> {
@@ -118,8 +122,8 @@ export class LinkProcess implements Process {
     const exit = processExit(message, false)
     // An abort under way ends it by itself, with its own error.
     if (this.#state === 'aborting') return
-    this.#state = 'ended'
     this.#output.end(message.outputBytes)
+    this.#state = 'ended'
     const oom = this.#options.oomWatch.check(this.id, this.#options.oomMark, exit)
     this.#output.whenEmpty(() => {
       if (oom === null) this.#ended.resolve(exit)

@@ -7,7 +7,7 @@ import { processExit } from './process-exit.ts'
 
 /** Processes are few: those that run and those that are retained. A list without credit needs a bound of its own. */
 const LISTED_PROCESSES = 32_768
-const COMMAND_CHARACTERS = 32 * 1024 * 1024
+const COMMAND_CHARACTERS = 16 * 1024 * 1024
 
 /** The processes that the guest knows, oldest first. */
 export function listProcesses(link: Link, oomWatch: OomWatch): Promise<ProcessInfo[]> {

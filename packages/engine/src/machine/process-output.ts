@@ -17,12 +17,15 @@ export class ProcessOutput {
   #gapsTaken = 0
   #received: number
   #taken: number
+  #begun: boolean
   #discarding = false
   #drained: (() => void) | null = null
 
+  /** `offset` is where the reader wants to begin; a new process always begins at 0. */
   constructor(offset: number, grant: (bytes: number) => void) {
     this.#received = offset
     this.#taken = offset
+    this.#begun = offset === 0
     this.#grant = grant
     this.chunks = new Pull({ take: () => this.#take(), abandoned: () => this.discard() })
   }
@@ -34,6 +37,9 @@ export class ProcessOutput {
   receive(message: Messages['Output'], stable: boolean): void {
     if (message.stream !== 1 && message.stream !== 2) throw new WireError(`stream ${message.stream} does not exist`)
     const offset = exactNumber(message.offset, 'an offset')
+    // A reader may have asked for more than there is yet: it then begins at the end.
+    if (!this.#begun && offset < this.#received) this.#received = this.#taken = offset
+    this.#begun = true
     if (offset < this.#received) throw new WireError('output went back to an earlier offset')
     const { bytes } = message
     if (bytes.length === 0) return
@@ -49,8 +55,8 @@ export class ProcessOutput {
 
   /** The process has ended after this many bytes. */
   end(outputBytes: bigint): void {
-    if (exactNumber(outputBytes, 'the size of the output') < this.#received)
-      throw new WireError('less output than was sent')
+    const size = exactNumber(outputBytes, 'the size of the output')
+    if (this.#begun && size < this.#received) throw new WireError('less output than was sent')
     this.chunks.end(null)
   }
 

@@ -99,7 +99,9 @@ function begin(options: Beginning, resolve: (process: Process) => void, reject: 
     },
     Close: () => {
       release()
-      running().fail(new HearthError('aborted', 'another reader has attached to the process'))
+      const error = new HearthError('aborted', 'another reader has attached to the process')
+      if (started === null) reject(error)
+      else started.fail(error)
     },
     ended: (error) => {
       release()
