@@ -1,0 +1,103 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Sandbox } from '@hearth/contract'
+import type { Hearth } from '@hearth/engine'
+import { firstOutput } from './first-output.ts'
+import type { FloorRoot } from './floor-root.ts'
+import { commandOf, liveRuntime } from './live-runtime.ts'
+
+interface Bundle {
+  root: { path: string; readonly: boolean }
+  process: { args: string[] }
+  mounts: { destination: string; source: string }[]
+  linux: { namespaces: { type: string }[]; [key: string]: unknown }
+}
+
+/** The bundle of a live sandbox as a person would write it: with its own user namespace and its limits, around `echo`. */
+function equalBundle(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): string {
+  const source = join(hearth.paths.sandboxes, sandbox.id, 'bundle', 'config.json')
+  const bundle = JSON.parse(readFileSync(source, 'utf8')) as Bundle
+  const { memoryBytes, pids, cpus } = sandbox.info.limits
+  const mapping = [{ containerID: 0, hostID: 0, size: 65_536 }]
+  const changed = {
+    ...bundle,
+    root: { ...bundle.root, path: root.root },
+    process: { ...bundle.process, args: ['/bin/echo', 'ready'] },
+    mounts: bundle.mounts.filter((mount) => !mount.destination.startsWith('/.hearth')),
+    linux: {
+      ...bundle.linux,
+      namespaces: [...bundle.linux.namespaces, { type: 'user' }],
+      uidMappings: mapping,
+      gidMappings: mapping,
+      resources: {
+        memory: { limit: memoryBytes },
+        pids: { limit: pids },
+        cpu: { quota: cpus * 100_000, period: 100_000 },
+      },
+    },
+  }
+  const directory = join(root.directory, `bundle-${sandbox.id}`)
+  mkdirSync(directory, { recursive: true })
+  writeFileSync(join(directory, 'config.json'), JSON.stringify(changed))
+  return directory
+}
+
+/** `crun run` of an equal bundle, as it comes: it makes and joins the control groups itself. */
+export function crunFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): () => Promise<number> {
+  const bundle = equalBundle(hearth, sandbox, root)
+  const { argv } = commandOf(liveRuntime(hearth, sandbox), /^(crun|runc)$/)
+  const state = join(root.directory, 'oci-state')
+  let count = 0
+  return async () =>
+    await firstOutput([
+      argv[0] ?? 'crun',
+      '--root',
+      state,
+      'run',
+      '--bundle',
+      bundle,
+      `floor-${process.pid}-${count++}`,
+    ])
+}
+
+/** `runsc run` of an equal bundle with the options of a live sandbox. */
+export function runscFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): () => Promise<number> {
+  const bundle = equalBundle(hearth, sandbox, root)
+  const { argv } = commandOf(liveRuntime(hearth, sandbox), /^runsc$/)
+  const state = join(root.directory, 'runsc-state')
+  const options = argv
+    .slice(1, argv.indexOf('run'))
+    .filter((word, index, all) => !isRootOption(word) && !isRootOption(all[index - 1] ?? ''))
+  let count = 0
+  return async () =>
+    await firstOutput([
+      argv[0] ?? 'runsc',
+      '--root',
+      state,
+      ...options,
+      'run',
+      '--bundle',
+      bundle,
+      `floor-${process.pid}-${count++}`,
+    ])
+}
+
+function isRootOption(word: string): boolean {
+  return /^--?root(=.*)?$/.test(word)
+}
+
+/** `podman run` on the same root, without a network. */
+export function podmanFloor(root: FloorRoot): () => Promise<number> {
+  return async () =>
+    await firstOutput([
+      '/usr/bin/podman',
+      '--cgroup-manager=cgroupfs',
+      'run',
+      '--rm',
+      '--network=none',
+      '--rootfs',
+      `${root.root}:O`,
+      '/bin/echo',
+      'ready',
+    ])
+}

@@ -1,0 +1,81 @@
+import type { Rung, Sandbox } from '@hearth/contract'
+import { timed, type BenchContext } from '../context.ts'
+import { bubblewrapFloor } from '../floors/bubblewrap.ts'
+import { plainSpawn } from '../floors/first-output.ts'
+import { floorRoot, type FloorRoot } from '../floors/floor-root.ts'
+import { crunFloor, podmanFloor, runscFloor } from '../floors/oci.ts'
+import { qemuFloor } from '../floors/qemu.ts'
+import type { Floor, Measurement, Target } from '../report/row.ts'
+
+const TARGETS: Readonly<Record<Rung, Target>> = {
+  simulated: { kind: 'maximum', value: 5 },
+  process: { kind: 'ratio', value: 1.5 },
+  container: { kind: 'ratio', value: 1.3 },
+  gvisor: { kind: 'ratio', value: 1.2 },
+  microvm: { kind: 'ratio', value: 1.2 },
+}
+
+interface NamedFloor {
+  readonly name: string
+  readonly sample: () => Promise<number>
+}
+
+/** Create until the first command's output is there, in turn with the same by the runtime alone. */
+export async function measureCreate(context: BenchContext): Promise<Measurement> {
+  const { hearth, rung } = context
+  await using model = await context.create()
+  using root = rung === 'simulated' || rung === 'microvm' ? null : floorRoot(hearth.paths.cache)
+  const floors = await usable(floorsOf(context, model, root), context)
+  const samples: number[] = []
+  const floorSamples = floors.map((floor): Floor & { samples: number[] } => ({ name: floor.name, samples: [] }))
+  for (let round = 0; round < context.rounds; round++) {
+    for (const [index, floor] of floors.entries()) floorSamples[index]?.samples.push(await floor.sample())
+    samples.push(await createOnce(context))
+  }
+  return { rung, metric: 'create to first output', unit: 'ms', samples, floors: floorSamples, target: TARGETS[rung] }
+}
+
+async function createOnce(context: BenchContext): Promise<number> {
+  let sandbox: Sandbox | null = null
+  const elapsed = await timed(async () => {
+    sandbox = await context.create()
+    const result = await sandbox.exec(['/bin/echo', 'ready'])
+    if (result.stdout !== 'ready\n') throw new Error(`the first command said ${JSON.stringify(result.stdout)}`)
+  })
+  await (sandbox as Sandbox | null)?.kill()
+  // The next create meets a refilled pool of keepers, as it would at an agent's pace.
+  await context.hearth.warm()
+  return elapsed
+}
+
+function floorsOf(context: BenchContext, model: Sandbox, root: FloorRoot | null): NamedFloor[] {
+  const { hearth, rung } = context
+  const spawn = { name: 'plain spawn', sample: async () => await plainSpawn('/bin/true') }
+  if (rung === 'microvm') return [{ name: 'bare QEMU', sample: qemuFloor(hearth, model, '/tmp') }]
+  if (root === null) return [spawn]
+  switch (rung) {
+    case 'process':
+      return [{ name: 'bwrap', sample: bubblewrapFloor(hearth, model, root) }, spawn]
+    case 'container':
+      return [
+        { name: 'crun run', sample: crunFloor(hearth, model, root) },
+        { name: 'podman run', sample: podmanFloor(root) },
+      ]
+    default:
+      return [{ name: 'runsc run', sample: runscFloor(hearth, model, root) }]
+  }
+}
+
+/** A floor that does not work here (podman is not installed) is left out, and said. */
+async function usable(floors: readonly NamedFloor[], context: BenchContext): Promise<NamedFloor[]> {
+  const found: NamedFloor[] = []
+  for (const floor of floors) {
+    try {
+      await floor.sample()
+      found.push(floor)
+    } catch (error) {
+      context.progress(`no floor "${floor.name}": ${(error as Error).message}`)
+    }
+  }
+  return found
+}

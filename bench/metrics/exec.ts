@@ -1,0 +1,43 @@
+import type { Rung, Sandbox } from '@hearth/contract'
+import { timed, type BenchContext } from '../context.ts'
+import { plainSpawn } from '../floors/first-output.ts'
+import type { Floor, Measurement, Target } from '../report/row.ts'
+
+const TARGETS: Readonly<Record<Rung, Target | null>> = {
+  simulated: null,
+  process: { kind: 'ratio', value: 1.2 },
+  container: { kind: 'ratio', value: 1.2 },
+  gvisor: { kind: 'ratio', value: 1.5 },
+  microvm: { kind: 'ratio', value: 1.5 },
+}
+
+/** `true` in a live sandbox, in turn with a plain child of Node or with the same done by a C program inside. */
+export async function measureExec(context: BenchContext): Promise<Measurement> {
+  const { rung } = context
+  await using sandbox = await context.create()
+  const inside = rung === 'gvisor' || rung === 'microvm'
+  const floor = inside ? async () => await forkInside(sandbox, 5) : async () => [await plainSpawn('/bin/true')]
+  const floorSamples: number[] = []
+  const samples: number[] = []
+  for (let round = 0; round < 5; round++) await sandbox.exec(['/bin/true'])
+  const rounds = context.rounds * (inside ? 2 : 10)
+  for (let round = 0; round < rounds; round++) {
+    if (!inside || round % 5 === 0) floorSamples.push(...(await floor()))
+    samples.push(await timed(async () => await sandbox.exec(['/bin/true'])))
+  }
+  const floors: Floor[] = [{ name: inside ? 'fork and exec inside' : 'plain spawn', samples: floorSamples }]
+  return { rung, metric: 'exec of true', unit: 'ms', samples, floors, target: TARGETS[rung] }
+}
+
+/** The guest program's own measurement: microseconds of each fork, exec and wait. The program is that of process 1. */
+async function forkInside(sandbox: Sandbox, count: number): Promise<number[]> {
+  const result = await sandbox.exec(['/proc/1/exe', 'probe-exec', String(count)])
+  const samples = result.stdout
+    .trim()
+    .split('\n')
+    .map((line) => Number(line) / 1000)
+  if (result.exitCode !== 0 || samples.some((sample) => !(sample > 0))) {
+    throw new Error(`probe-exec failed: ${result.output.slice(0, 200)}`)
+  }
+  return samples
+}
