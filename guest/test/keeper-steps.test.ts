@@ -163,6 +163,22 @@ describe.runIf(isRoot && existsSync('/sys/fs/cgroup/pids'))('cgroups', () => {
     }
   })
 
+  it('take memory from the runtime, not from the keeper', { timeout: 30_000 }, async () => {
+    const cgroup = `/sys/fs/cgroup/memory/keeper-test-${process.pid}/two`
+    await using keeper = new TestKeeper()
+    // Small ones, each no larger than a keeper, together more than there is.
+    const command =
+      'i=0; while [ $i -lt 150 ]; do sleep 100 & i=$((i+1)); done; sleep 0.2; cat /proc/self/oom_score_adj'
+    const text = await outcome(keeper, `${command}; head -c 60000000 /dev/zero | tail -c 50000000 | wc -c`, {
+      cgroups: [cgroup],
+      writes: [`${cgroup}/memory.limit_in_bytes`, '33554432'],
+    })
+    expect(text).toMatch(/200\n/)
+    expect(readFileSync(join(cgroup, 'memory.oom_control'), 'utf8')).toMatch(/oom_kill [1-9]/)
+    rmdirSync(cgroup)
+    rmdirSync(join(cgroup, '..'))
+  })
+
   it('say why they cannot be joined', async () => {
     await using keeper = new TestKeeper()
     await expect(keeper.launch({ cgroups: ['/proc/nowhere/at/all'] })).rejects.toThrow(

@@ -4,17 +4,31 @@
 #include "numbers.h"
 #include "signals.h"
 #include "steps.h"
+#include "text-file.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define VICTIM_SCORE 200
 
 // The death of the keeper is the death of its runtime. A change of user takes the setting away: it is made anew after that.
 static bool die_with(pid_t keeper, struct failure *failure) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return fail_with(failure, errno, "parent-death signal");
   if (getppid() != keeper) _exit(1);
   return true;
+}
+
+// When a sandbox has used up its memory, something of its own is to die, and not its keeper, which is in the same cgroup.
+static bool prefer_as_victim(struct failure *failure) {
+  char score[16];
+  if (text_file_get("/proc/self/oom_score_adj", score, sizeof score) < 0) return fail_with(failure, errno, "oom_score_adj");
+  if (atoi(score) >= VICTIM_SCORE) return true;
+  int length = snprintf(score, sizeof score, "%d", VICTIM_SCORE);
+  return text_file_put("/proc/self/oom_score_adj", score, (size_t)length) || fail_with(failure, errno, "oom_score_adj");
 }
 
 static int lift(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, FILE_NUMBER_LAST + 1); }
@@ -58,7 +72,8 @@ static bool prepare(const struct launch *launch, struct child_place *place, stru
   setsid();
   umask(022);
   keeper_signals_reset();
-  return place_standard(place, failure) && die_with(place->keeper, failure) && open_files(launch->files, opened, failure) &&
+  return place_standard(place, failure) && die_with(place->keeper, failure) && prefer_as_victim(failure) &&
+         open_files(launch->files, opened, failure) &&
          (!rootless || rootless_enter(failure)) && steps_run(launch->steps, place->user_namespace, rootless, failure) &&
          (!inside || user_namespace_enter(place->user_namespace, failure)) && place_files(launch->files, opened, failure) &&
          die_with(place->keeper, failure);

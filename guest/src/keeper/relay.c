@@ -80,6 +80,12 @@ static int wait_for_events(struct relay *relay, struct pollfd polls[5], bool bus
   return poll(polls, 5, timeout);
 }
 
+static void take_errors(struct relay *relay) {
+  if (runtime_log_take(&relay->log, relay->errors)) return;
+  close(relay->errors);
+  relay->errors = -1;
+}
+
 static void end_with(struct relay *relay, enum relay_reason reason) {
   if (relay->reason == RELAY_GOES_ON) relay->reason = reason;
 }
@@ -100,7 +106,7 @@ void relay_run(struct relay *relay) {
       relay_reap(relay);
       if (relay->runtime_ended) end_with(relay, RELAY_EXITED);
     }
-    if (polls[1].revents && !runtime_log_take(&relay->log, relay->errors)) relay->errors = -1;
+    if (polls[1].revents) take_errors(relay);
     if (polls[2].revents & (POLLIN | POLLHUP | POLLERR)) end_with(relay, take_from_engine(relay));
     if (polls[3].revents & (POLLIN | POLLHUP | POLLERR)) end_with(relay, take_from_guest(relay));
     if (polls[2].revents || polls[3].revents) {
@@ -112,8 +118,7 @@ void relay_run(struct relay *relay) {
 }
 
 void relay_drain(struct relay *relay) {
-  while (relay->errors >= 0 && poll(&(struct pollfd){relay->errors, POLLIN, 0}, 1, 0) > 0)
-    if (!runtime_log_take(&relay->log, relay->errors)) relay->errors = -1;
+  while (relay->errors >= 0 && poll(&(struct pollfd){relay->errors, POLLIN, 0}, 1, 0) > 0) take_errors(relay);
   // An engine that told us to end, or whose guest broke the rules, gets what it takes at once.
   int patience = relay->reason == RELAY_EXITED || relay->reason == RELAY_CLOSED ? DRAIN_MILLISECONDS : 0;
   bool more = relay->reason != RELAY_VIOLATION;
