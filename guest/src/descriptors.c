@@ -1,11 +1,10 @@
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <stdlib.h>
+#include "descriptors.h"
+
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "supervisor.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -16,4 +15,11 @@ void close_from(unsigned int first) {
   struct rlimit limit;
   unsigned int end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? (unsigned int)limit.rlim_cur : 65536;
   for (unsigned int descriptor = first; descriptor < end; descriptor++) close((int)descriptor);
+}
+
+void descriptors_fill_standard(void) {
+  int descriptor;
+  do descriptor = open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor < 3);
+  if (descriptor > 2) close(descriptor);
 }

@@ -16,12 +16,15 @@
 #include "channel.h"
 #include "children.h"
 #include "configure.h"
+#include "descriptors.h"
 #include "link.h"
 #include "loop.h"
 #include "machine/machine.h"
 #include "process.h"
 #include "session.h"
+#include "requests.h"
 #include "spawn.h"
+#include "statistics.h"
 #include "users.h"
 
 // A program in the sandbox expects its own loopback; where the runtime has brought it up, or forbids it, nothing is lost.
@@ -36,24 +39,23 @@ static void bring_loopback_up(void) {
   close(descriptor);
 }
 
-// Numbers 0 to 2 must be taken: pipes of processes may never land there.
-static void fill_standard_descriptors(void) {
-  int descriptor;
-  do descriptor = open("/dev/null", O_RDWR);
-  while (descriptor >= 0 && descriptor < 3);
-  if (descriptor > 2) close(descriptor);
-}
-
 static bool prepare(struct machine *machine) {
-  fill_standard_descriptors();
+  descriptors_fill_standard();
   umask(022);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!loop_open() || !children_open()) return false;
   bring_loopback_up();
+  statistics_open();
   session_set_features((users_can_switch() ? FEATURE_SWITCH_USERS : 0) | (machine->own_kernel ? FEATURE_OWN_KERNEL : 0));
   int ignored = chdir("/");
   (void)ignored;
   return spawn_open() && link_open(machine->input, machine->output, machine->own_kernel);
+}
+
+// What runs is killed and the stream closes: that is the answer.
+void serve_shutdown(uint32_t channel) {
+  (void)channel;
+  loop_stop();
 }
 
 int guest_main(void) {

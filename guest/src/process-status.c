@@ -27,6 +27,8 @@ static const char *stage_text(uint32_t stage) {
 
 static void started(struct process *process, const struct status_record *record) {
   process->pid = record->value;
+  free(process->directory);
+  process->directory = NULL;
   process->state = PROCESS_RUNNING;
   if (process->attachment) channel_ready(&process->attachment->channel);
 }
@@ -36,7 +38,8 @@ static void failed(struct process *process, const struct status_record *record) 
   struct slice_list argv = process->argv;
   struct slice name = slice_list_next(&argv);
   const char *stage = stage_text(record->stage);
-  if (record->stage == STAGE_DIRECTORY) snprintf(what, sizeof what, "%s of %.*s", stage, (int)name.length, (const char *)name.bytes);
+  bool directory = record->stage == STAGE_DIRECTORY && process->directory;
+  if (directory) snprintf(what, sizeof what, "%s %s", stage, process->directory);
   else snprintf(what, sizeof what, "%s %.*s", stage, (int)name.length, (const char *)name.bytes);
   process->state = PROCESS_ENDED;
   process->forgotten = true;

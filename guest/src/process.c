@@ -50,6 +50,7 @@ static void process_free(struct process *process) {
   source_close(&process->input);
   log_close(&process->log);
   free((void *)process->argv.bytes);
+  free(process->directory);
   if (process->previous) process->previous->next = process->next;
   else first = process->next;
   if (process->next) process->next->previous = process->previous;

@@ -41,6 +41,7 @@ struct process {
   uint32_t drained;
   uint64_t ended_sequence;
   struct slice_list argv;  // own copy, cut
+  char *directory;         // where it is to start; kept until it has
 };
 
 struct process *process_create(uint32_t log_capacity);

@@ -129,6 +129,7 @@ static void spawn(uint32_t channel, const struct message_spawn *message, struct 
   struct process *process = process_create(configuration.retained_output_bytes);
   if (!process) return answer_failed(channel, EAGAIN, "too many processes");
   keep_argv(process, message->argv);
+  process->directory = strdup(directory);
   int error = start(process, message, command, user, directory);
   if (error) {
     process->supervisor_gone = true;

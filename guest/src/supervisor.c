@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "link.h"
 #include "loop.h"
 #include "process-tree.h"

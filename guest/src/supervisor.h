@@ -29,6 +29,4 @@ struct launch_error {
 };
 // execute.c: the pid of the new process, or -1 and why.
 int execute(const struct launch *launch, struct launch_error *failure);
-// descriptors.c: closes every descriptor from first on.
-void close_from(unsigned int first);
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "children.h"
-#include "supervisor.h"
+#include "descriptors.h"
 
 #define STREAM_DESCRIPTOR 0
 #define RESULT_DESCRIPTOR 1

@@ -127,7 +127,7 @@ export class GuestProcess {
 
   send<Name extends MessageName>(name: Name, channel: number, body: Messages[Name]): void {
     const writer = new PayloadWriter()
-    ENCODERS[name](writer, body)
+    ENCODERS[name](body, writer)
     this.sendBytes(writer.finish(MESSAGE_TYPES[name], channel))
   }
 

@@ -1,0 +1,63 @@
+#define _GNU_SOURCE
+#include "machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../descriptors.h"
+#include "command-line.h"
+#include "modules.h"
+#include "mounts.h"
+#include "port.h"
+
+#define MODULES "/hearth/modules"
+
+// The kernel's console, so that a machine that does not come up says why.
+static bool complain(const char *what) {
+  int error = errno;
+  int console = open("/dev/console", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+  dprintf(console < 0 ? 2 : console, "hearth-guest: %s: %s\n", what, strerror(error));
+  if (console >= 0) close(console);
+  return false;
+}
+
+static bool mount_early(void) {
+  mkdir("/proc", 0755);
+  return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 || errno == EBUSY;
+}
+
+bool machine_enter(struct machine *machine) {
+  if (getpid() != 1) return true;
+  struct command_line line;
+  // A container inside such a machine sees the same command line, but not the initramfs.
+  if (access(MODULES, R_OK) != 0 || !mount_early() || !command_line_read(&line)) return true;
+  machine->own_kernel = true;
+  if (!mounts_kernel_interfaces()) complain("kernel file systems");
+  descriptors_fill_standard();
+  modules_load(MODULES);
+  if (!mounts_root(&line)) {
+    complain("root file system");
+    machine_leave();
+  }
+  int port = port_open("hearth");
+  if (port < 0) {
+    complain("port");
+    machine_leave();
+  }
+  machine->input = machine->output = port;
+  return true;
+}
+
+void machine_leave(void) {
+  sync();
+  // With -no-reboot either ends QEMU; a machine without a power switch only resets.
+  reboot(RB_AUTOBOOT);
+  reboot(RB_POWER_OFF);
+  for (;;) pause();
+}

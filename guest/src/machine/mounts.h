@@ -1,0 +1,11 @@
+#ifndef HEARTH_MACHINE_MOUNTS_H
+#define HEARTH_MACHINE_MOUNTS_H
+#include <stdbool.h>
+
+#include "command-line.h"
+
+// /proc, /sys and /dev of the initramfs.
+bool mounts_kernel_interfaces(void);
+// Joins base and upper, makes the result the root and mounts what programs expect there. errno says why it failed.
+bool mounts_root(const struct command_line *line);
+#endif

@@ -1,0 +1,5 @@
+#ifndef HEARTH_STATISTICS_H
+#define HEARTH_STATISTICS_H
+// Uptime counts from here.
+void statistics_open(void);
+#endif
