@@ -1,12 +1,10 @@
 import type { Limits } from '@hearth/contract'
-import { hostFilter } from '../seccomp/filter-file.ts'
-import { hostArchitecture } from '../seccomp/syscall-numbers.ts'
-import { toOciSeccomp } from '../seccomp/to-oci-seccomp.ts'
+import type { OciSeccomp } from '../seccomp/to-oci-seccomp.ts'
 import { GUEST_PATH, type StagedRoot } from '../staging/staged-root.ts'
 import { GUEST_CAPABILITIES } from './capabilities.ts'
 import { kernelInterfaces } from './kernel-interfaces.ts'
 
-interface Mount {
+export interface Mount {
   readonly destination: string
   readonly type: string
   readonly source: string
@@ -17,6 +15,15 @@ export interface BundleInput {
   readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts'>
   readonly hostname: string
   readonly limits: Pick<Limits, 'memoryBytes'>
+  readonly seccomp: OciSeccomp
+  readonly variant?: BundleVariant
+}
+
+/** What a runtime wants beyond the common. */
+export interface BundleVariant {
+  readonly mounts?: readonly Mount[]
+  readonly rlimits?: readonly { readonly type: string; readonly hard: number; readonly soft: number }[]
+  readonly annotations?: Readonly<Record<string, string>>
 }
 
 /** The user namespace is the keeper's: the runtime itself runs inside it. */
@@ -24,11 +31,11 @@ const NAMESPACES = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup'] as const
 
 /**
  * The `config.json` of an OCI bundle, for crun, runc and runsc. It has no `resources`: the keeper sits in the sandbox's
- * cgroup already, and what it starts inherits that. Nor does it set rlimits: the guest does, for each command.
+ * cgroup already, and what it starts inherits that. The guest sets the
+ * rlimits of each command.
  */
-export function bundleConfig({ staged, hostname, limits }: BundleInput): object {
+export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }: BundleInput): object {
   const { maskedFiles, maskedDirectories, readOnly } = kernelInterfaces()
-  const architecture = hostArchitecture()
   return {
     ociVersion: '1.0.2',
     hostname,
@@ -41,17 +48,16 @@ export function bundleConfig({ staged, hostname, limits }: BundleInput): object 
       env: [],
       noNewPrivileges: true,
       capabilities: capabilitySets(),
+      rlimits: variant.rlimits ?? [],
     },
-    mounts: mounts(staged, limits.memoryBytes),
+    mounts: [...mounts(staged, limits.memoryBytes), ...(variant.mounts ?? [])],
     linux: {
       namespaces: NAMESPACES.map((type) => ({ type })),
       maskedPaths: [...maskedFiles, ...maskedDirectories],
       readonlyPaths: readOnly,
-      ...(architecture === null ? {} : { seccomp: toOciSeccomp(architecture) }),
+      seccomp,
     },
-    // crun loads this program as it is instead of compiling `seccomp` at every start, which costs it 20 ms.
-    // A runtime that does not know the annotation takes the section, which says the same.
-    annotations: { 'run.oci.seccomp_bpf_data': hostFilter().toString('base64') },
+    annotations: variant.annotations ?? {},
   }
 }
 

@@ -2,14 +2,16 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Step } from '../launch-plan.ts'
 import type { PlanInput, RuntimeContext } from '../link-runtime.ts'
-import { stageRoot } from '../staging/staged-root.ts'
-import { bundleConfig } from './bundle-config.ts'
+import type { OciSeccomp } from '../seccomp/to-oci-seccomp.ts'
+import { stageRoot, type StagedRoot } from '../staging/staged-root.ts'
+import { bundleConfig, type BundleVariant } from './bundle-config.ts'
 
 const STATE_BYTES = 4 * 1024 * 1024
 
 /** An OCI bundle beside its staged root, seen from where the runtime is executed. */
 export interface StagedBundle {
   readonly steps: readonly Step[]
+  readonly root: string
   readonly bundle: string
   /** A directory for the runtime's own state. It lives in memory and goes with the keeper, so that nothing is left to delete. */
   readonly state: string
@@ -19,18 +21,20 @@ export interface StagedBundle {
 export async function stageBundle(
   input: PlanInput,
   context: RuntimeContext,
-  extra: readonly Step[] = [],
+  variant: (staged: StagedRoot) => { readonly seccomp: OciSeccomp } & BundleVariant,
 ): Promise<StagedBundle> {
   const { request, idBase } = input
   const staged = await stageRoot(input, context)
   const source = join(request.directory, 'bundle')
   await mkdir(source, { mode: 0o755 })
-  const config = bundleConfig({ staged, hostname: request.hostname, limits: request.limits })
+  const { seccomp, ...rest } = variant(staged)
+  const config = bundleConfig({ staged, hostname: request.hostname, limits: request.limits, seccomp, variant: rest })
   await writeFile(join(source, 'config.json'), JSON.stringify(config), { mode: 0o644 })
   const bundle = join(staged.stage, 'bundle')
   const state = join(staged.stage, 'state')
   const owner = idBase ?? 0
   return {
+    root: staged.root,
     bundle,
     state,
     steps: [
@@ -39,7 +43,6 @@ export async function stageBundle(
       { kind: 'mkdir', path: state, mode: 0o755 },
       { kind: 'bind', source, target: bundle, options: ['ro'] },
       { kind: 'tmpfs', target: state, data: `size=${STATE_BYTES},mode=0700,uid=${owner},gid=${owner}` },
-      ...extra,
     ],
   }
 }

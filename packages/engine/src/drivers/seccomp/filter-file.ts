@@ -1,18 +1,15 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { HearthError } from '@hearth/contract'
 import type { HostPaths } from '../../host/host.ts'
 import { writeOnce } from '../staging/write-once.ts'
-import { hostArchitecture } from './syscall-numbers.ts'
+import { requireArchitecture } from './syscall-numbers.ts'
 import { toBpf } from './to-bpf.ts'
 
 let program: Buffer | null = null
 
 /** The filter for this host's processor. */
 export function hostFilter(): Buffer {
-  const architecture = hostArchitecture()
-  if (architecture === null) throw new HearthError('rung_unavailable', `there is no seccomp filter for ${process.arch}`)
-  program ??= toBpf(architecture)
+  program ??= toBpf(requireArchitecture())
   return program
 }
 

@@ -1,3 +1,5 @@
+import { HearthError } from '@hearth/contract'
+
 /** The processors for which a filter can be made. */
 export type Architecture = 'x86_64' | 'aarch64'
 
@@ -93,8 +95,9 @@ export function syscallNumber(name: string, architecture: Architecture): number 
   return numbers[architecture]
 }
 
-/** The processor that this process runs on, as the filter needs it; null where there is no table for it. */
-export function hostArchitecture(): Architecture | null {
+/** The processor that this process runs on. Without a table for it there is no filter, and without a filter no sandbox. */
+export function requireArchitecture(): Architecture {
   if (process.arch === 'x64') return 'x86_64'
-  return process.arch === 'arm64' ? 'aarch64' : null
+  if (process.arch === 'arm64') return 'aarch64'
+  throw new HearthError('rung_unavailable', `there is no seccomp filter for ${process.arch}`)
 }

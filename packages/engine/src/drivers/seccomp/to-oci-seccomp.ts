@@ -10,7 +10,7 @@ interface OciArgument {
   readonly op: 'SCMP_CMP_MASKED_EQ'
 }
 
-interface OciSyscall {
+export interface OciSyscall {
   readonly names: readonly string[]
   readonly action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO'
   readonly errnoRet?: number
@@ -19,13 +19,13 @@ interface OciSyscall {
 
 /** `linux.seccomp` of an OCI bundle, which crun, runc, runsc and Docker understand. */
 export interface OciSeccomp {
-  readonly defaultAction: 'SCMP_ACT_ERRNO'
-  readonly defaultErrnoRet: number
+  readonly defaultAction: 'SCMP_ACT_ERRNO' | 'SCMP_ACT_ALLOW'
+  readonly defaultErrnoRet?: number
   readonly architectures: readonly string[]
   readonly syscalls: readonly OciSyscall[]
 }
 
-const ARCHITECTURE_NAMES = { x86_64: 'SCMP_ARCH_X86_64', aarch64: 'SCMP_ARCH_AARCH64' } as const
+export const ARCHITECTURE_NAMES = { x86_64: 'SCMP_ARCH_X86_64', aarch64: 'SCMP_ARCH_AARCH64' } as const
 
 export function toOciSeccomp(architecture: Architecture): OciSeccomp {
   return {
@@ -63,7 +63,7 @@ function allowedWhen({ cases, otherwise }: Pick<Rule, 'cases' | 'otherwise'>): (
   return allBut(argument, values).map((comparison) => [comparison])
 }
 
-function ociArgument({ argument, mask, value }: Comparison): OciArgument {
+export function ociArgument({ argument, mask, value }: Comparison): OciArgument {
   return { index: argument, value: mask, valueTwo: value, op: 'SCMP_CMP_MASKED_EQ' }
 }
 

@@ -68,7 +68,7 @@ const checked = new Set<string>()
 async function lowerLayer(template: Template, paths: HostPaths): Promise<string> {
   if (template.kind === 'host') return await hostRoot(template, paths)
   if (!checked.has(template.digest)) {
-    for (const path of ['proc', 'dev', '.hearth']) await refuseLink(template, path)
+    for (const path of ['proc', 'dev', 'tmp', '.hearth']) await refuseLink(template, path)
     checked.add(template.digest)
   }
   return template.root
