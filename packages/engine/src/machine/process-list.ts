@@ -6,7 +6,7 @@ import type { OomWatch } from './oom-watch.ts'
 import { processExit } from './process-exit.ts'
 
 /** Processes are few: those that run and those that are retained. A list without credit needs a bound of its own. */
-const LISTED_PROCESSES = 32_768
+const LISTED_PROCESSES = 8192
 const COMMAND_CHARACTERS = 16 * 1024 * 1024
 
 /** The processes that the guest knows, oldest first. */
