@@ -20,7 +20,13 @@ import { hostPaths, type HostPaths } from './host/host.ts'
 import { isAlive } from './host/process-identity.ts'
 import type { Machine } from './machine/machine.ts'
 import { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
-import { listRecords, makeSandboxDirectory, readRecord, sandboxDirectory, writeRecord } from './sandbox/sandbox-record.ts'
+import {
+  listRecords,
+  makeSandboxDirectory,
+  readRecord,
+  sandboxDirectory,
+  writeRecord,
+} from './sandbox/sandbox-record.ts'
 import { sweep } from './sandbox/sweep.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress, Template } from './templates/template.ts'
@@ -131,12 +137,18 @@ export class Hearth implements AsyncDisposable {
     return (await listRecords(this.paths.sandboxes)).map((record) => record.info)
   }
 
-  async rungs(): Promise<RungReport[]> {
+  /** What each driver says of this host. `fresh`: tried now, not remembered. */
+  async rungs(options: { readonly fresh?: boolean } = {}): Promise<RungReport[]> {
     const registry = await this.#ready()
-    const probed = await registry.probeAll()
+    const probed = await registry.probeAll(options)
     const demand = { rung: undefined, atLeast: undefined, hostTemplate: true }
     const chosen = probed.some(({ probe }) => probe.available) ? selectDriver(probed, demand).driver : null
-    return probed.map(({ driver, probe }) => ({ rung: driver.rung, driver: driver.name, probe, selected: driver === chosen }))
+    return probed.map(({ driver, probe }) => ({
+      rung: driver.rung,
+      driver: driver.name,
+      probe,
+      selected: driver === chosen,
+    }))
   }
 
   async #select(registry: DriverRegistry, spec: SandboxSpec): Promise<ReturnType<typeof selectDriver>> {

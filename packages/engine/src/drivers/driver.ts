@@ -57,8 +57,8 @@ export interface Driver {
   readonly rung: Rung
   /** `bubblewrap`, `crun`, `docker`, `runsc`, `qemu`, `just-bash`. */
   readonly name: string
-  /** Tries, and remembers the answer. Never throws. */
-  probe(): Promise<Probe>
+  /** Tries, and remembers the answer; `fresh` tries again. */
+  probe(options?: { readonly fresh?: boolean }): Promise<Probe>
   /** Resolves when the guest has answered and its limits are in force. */
   launch(request: LaunchRequest): Promise<Machine>
   /** Takes up a machine that another process launched, or throws `sandbox_ended`. Only with `capabilities.reconnect`. */

@@ -17,6 +17,7 @@ import type { DiskAreas } from '../store/disk-area.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
 import type { LinkRuntime } from './link-runtime.ts'
+import type { ProbeCache } from './probe-cache.ts'
 
 /** What all link drivers of one Hearth share. */
 export interface LinkServices {
@@ -26,6 +27,7 @@ export interface LinkServices {
   readonly keepers: KeeperPool
   readonly disks: DiskAreas
   readonly ids: IdRanges
+  readonly probes: ProbeCache
 }
 
 /** Turns a runtime's plan into a running machine: keeper, limits, link, identity. The same for every rung with a guest. */
@@ -43,9 +45,17 @@ export class LinkDriver implements Driver {
     this.name = runtime.name
   }
 
-  probe(): Promise<Probe> {
-    this.#probe ??= this.#runtime.probe(this.#services)
+  probe(options: { fresh?: boolean } = {}): Promise<Probe> {
+    if (this.#probe === null || options.fresh === true) this.#probe = this.#findOut(options.fresh === true)
     return this.#probe
+  }
+
+  async #findOut(fresh: boolean): Promise<Probe> {
+    const remembered = fresh ? null : await this.#services.probes.get(this.name)
+    if (remembered !== null) return remembered
+    const probe = await this.#runtime.probe(this.#services)
+    await this.#services.probes.put(this.name, probe)
+    return probe
   }
 
   async launch(request: LaunchRequest): Promise<Machine> {
@@ -83,7 +93,10 @@ export class LinkDriver implements Driver {
   ): Promise<Machine> {
     const link = new Link(socket)
     const handle = new MachineHandle(id, directory, socket, link, resources, this.#services)
-    await link.hello({ timeoutMs: BOUNDS.bootTimeoutMs, ...(request?.signal === undefined ? {} : { signal: request.signal }) })
+    await link.hello({
+      timeoutMs: BOUNDS.bootTimeoutMs,
+      ...(request?.signal === undefined ? {} : { signal: request.signal }),
+    })
     if (request !== null) await link.request('Configure', configuration(request))
     return new LinkMachine({
       link,
@@ -108,10 +121,14 @@ export class LinkDriver implements Driver {
     await endKeeper(request.directory)
     await discardKeeper(keeper)
     await freeResources(request.id, request.directory, resources, this.#services)
-    if (request.signal?.aborted === true) return new HearthError('aborted', 'the launch was abandoned', { cause: error })
+    if (request.signal?.aborted === true)
+      return new HearthError('aborted', 'the launch was abandoned', { cause: error })
     if (!HearthError.isInstance(error) || log.trim() === '') return error
     const tail = log.trim().slice(-2000)
-    return new HearthError(error.code, `${error.message}; the runtime said: ${tail}`, { cause: error, context: { ...error.context } })
+    return new HearthError(error.code, `${error.message}; the runtime said: ${tail}`, {
+      cause: error,
+      context: { ...error.context },
+    })
   }
 }
 
@@ -139,7 +156,14 @@ class MachineHandle {
   #freed: Promise<void> | null = null
   readonly #free: () => Promise<void>
 
-  constructor(id: SandboxId, directory: string, socket: Socket, link: Link, resources: MachineResources, services: LinkServices) {
+  constructor(
+    id: SandboxId,
+    directory: string,
+    socket: Socket,
+    link: Link,
+    resources: MachineResources,
+    services: LinkServices,
+  ) {
     this.#directory = directory
     this.#socket = socket
     this.#free = () => freeResources(id, directory, resources, services)

@@ -10,6 +10,7 @@ import { DockerRuntime } from './docker/docker-runtime.ts'
 import type { Driver } from './driver.ts'
 import { LinkDriver, type LinkServices } from './link-driver.ts'
 import { MicrovmRuntime } from './microvm/microvm-runtime.ts'
+import { ProbeCache } from './probe-cache.ts'
 import { ProcessRuntime } from './process/process-runtime.ts'
 import type { ProbedDriver } from './select-driver.ts'
 import { SimulatedDriver } from './simulated/simulated-driver.ts'
@@ -29,14 +30,17 @@ export class DriverRegistry {
       keepers: new KeeperPool(paths.guest, cgroups, spareKeepers),
       disks: new DiskAreas(paths, facts),
       ids: new IdRanges(paths.home),
+      probes: new ProbeCache(paths),
     }
     const runtimes = [new MicrovmRuntime(), ...CONTAINER_RUNTIMES, new DockerRuntime(), new ProcessRuntime()]
     this.drivers = [...runtimes.map((runtime) => new LinkDriver(runtime, this.services)), new SimulatedDriver()]
   }
 
-  /** Probes every driver once, side by side. */
-  probeAll(): Promise<ProbedDriver[]> {
-    this.#probed ??= Promise.all(this.drivers.map(async (driver) => ({ driver, probe: await driver.probe() })))
+  /** Probes every driver once, side by side; `fresh` does it again. */
+  probeAll(options: { fresh?: boolean } = {}): Promise<ProbedDriver[]> {
+    if (this.#probed === null || options.fresh === true) {
+      this.#probed = Promise.all(this.drivers.map(async (driver) => ({ driver, probe: await driver.probe(options) })))
+    }
     return this.#probed
   }
 

@@ -56,7 +56,9 @@ export class Cgroups {
     if (this.#hierarchy.kind === 'v2' && first !== undefined) {
       return [
         ...pair(first, 'memory.max', String(limits.memoryBytes)),
-        ...(existsSync(join(this.#hierarchy.root, 'hearth', 'memory.swap.max')) ? pair(first, 'memory.swap.max', '0') : []),
+        ...(existsSync(join(this.#hierarchy.root, 'hearth', 'memory.swap.max'))
+          ? pair(first, 'memory.swap.max', '0')
+          : []),
         ...pair(first, 'pids.max', pids),
         ...pair(first, 'cpu.max', `${quota} ${CPU_PERIOD_MICROSECONDS}`),
       ]
@@ -72,9 +74,16 @@ export class Cgroups {
     const cpu = byController.get(this.#hierarchy.cpu)
     return [
       ...(memory === undefined ? [] : pair(memory, 'memory.limit_in_bytes', String(limits.memoryBytes))),
-      ...(memory === undefined || !this.#accountsSwap() ? [] : pair(memory, 'memory.memsw.limit_in_bytes', String(limits.memoryBytes))),
+      ...(memory === undefined || !this.#accountsSwap()
+        ? []
+        : pair(memory, 'memory.memsw.limit_in_bytes', String(limits.memoryBytes))),
       ...(pidsDirectory === undefined ? [] : pair(pidsDirectory, 'pids.max', pids)),
-      ...(cpu === undefined ? [] : [...pair(cpu, 'cpu.cfs_period_us', String(CPU_PERIOD_MICROSECONDS)), ...pair(cpu, 'cpu.cfs_quota_us', quota)]),
+      ...(cpu === undefined
+        ? []
+        : [
+            ...pair(cpu, 'cpu.cfs_period_us', String(CPU_PERIOD_MICROSECONDS)),
+            ...pair(cpu, 'cpu.cfs_quota_us', quota),
+          ]),
     ]
   }
 

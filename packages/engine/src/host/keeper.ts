@@ -15,7 +15,12 @@ export interface PreparedKeeper {
 
 export async function startKeeper(guest: string, cgroup: SandboxCgroup): Promise<PreparedKeeper> {
   // The keeper outlives us on purpose, so it gets its own session and none of our environment or descriptors.
-  const child = spawn(guest, ['keeper'], { detached: true, env: {}, cwd: '/', stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  const child = spawn(guest, ['keeper'], {
+    detached: true,
+    env: {},
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  })
   const socket = child.stdio[3] as Socket
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve)
@@ -30,7 +35,12 @@ export async function startKeeper(guest: string, cgroup: SandboxCgroup): Promise
 }
 
 /** Starts the runtime. From then on the keeper's socket is the link. */
-export async function launchOnKeeper(keeper: PreparedKeeper, directory: string, plan: LaunchPlan, writes: readonly string[]): Promise<number> {
+export async function launchOnKeeper(
+  keeper: PreparedKeeper,
+  directory: string,
+  plan: LaunchPlan,
+  writes: readonly string[],
+): Promise<number> {
   const namespace = plan.userNamespace
   const done = await keeperCall(keeper.socket, 'KeeperLaunch', {
     directory,
@@ -73,7 +83,8 @@ async function keeperCall<Name extends 'KeeperPrepare' | 'KeeperLaunch'>(
   const { type, payload } = await readFrame(socket, name)
   const reader = new PayloadReader(payload)
   if (type === MESSAGE_TYPES.Done) return DECODERS.Done(reader)
-  if (type !== MESSAGE_TYPES.Failed) throw new HearthError('internal', `the keeper answered ${name} with message ${type}`)
+  if (type !== MESSAGE_TYPES.Failed)
+    throw new HearthError('internal', `the keeper answered ${name} with message ${type}`)
   const failed = DECODERS.Failed(reader)
   throw new HearthError('launch_failed', `${failed.what} (errno ${failed.errno})`, { context: { errno: failed.errno } })
 }

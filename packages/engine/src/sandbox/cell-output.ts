@@ -36,7 +36,11 @@ export class CellOutput {
     if (ended !== null) return { ...output, text: null, error: interpreterEnded(ended) }
     const answer = answerSchema.safeParse(parseJson(stdout.answer ?? ''))
     if (!answer.success) {
-      return { ...output, text: null, error: { name: 'InvalidAnswer', message: 'the interpreter gave no valid answer', traceback: '' } }
+      return {
+        ...output,
+        text: null,
+        error: { name: 'InvalidAnswer', message: 'the interpreter gave no valid answer', traceback: '' },
+      }
     }
     return { ...output, ...answer.data }
   }

@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { BOUNDS, HearthError, type CodeLanguage, type CodeResult, type Process, type ProcessExit, type Sandbox } from '@hearth/contract'
+import {
+  BOUNDS,
+  HearthError,
+  type CodeLanguage,
+  type CodeResult,
+  type Process,
+  type ProcessExit,
+  type Sandbox,
+} from '@hearth/contract'
 import { CellOutput } from './cell-output.ts'
 import { INTERPRETERS } from './interpreters.ts'
 

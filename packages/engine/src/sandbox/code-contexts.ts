@@ -1,4 +1,11 @@
-import { CODE_LANGUAGES, parseInput, type CodeResult, type Limits, type RunCodeOptions, type Sandbox } from '@hearth/contract'
+import {
+  CODE_LANGUAGES,
+  parseInput,
+  type CodeResult,
+  type Limits,
+  type RunCodeOptions,
+  type Sandbox,
+} from '@hearth/contract'
 import { z } from 'zod'
 import { CodeContext } from './code-context.ts'
 

@@ -116,7 +116,11 @@ export class EmbeddedSandbox implements Sandbox {
     options: { recursive?: boolean; signal?: AbortSignal } = {},
   ): Promise<AsyncIterable<WatchEvent> & AsyncDisposable> {
     this.#requireRunning()
-    return await this.#machine.watch(parseInput(guestPathSchema, path, 'path'), options.recursive ?? false, options.signal)
+    return await this.#machine.watch(
+      parseInput(guestPathSchema, path, 'path'),
+      options.recursive ?? false,
+      options.signal,
+    )
   }
 
   port(port: number): Port {

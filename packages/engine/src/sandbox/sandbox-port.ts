@@ -28,7 +28,9 @@ export class SandboxPort implements Port {
       } catch (error) {
         if (!HearthError.isInstance(error) || error.code !== 'port_refused') throw error
         if (performance.now() > until) {
-          throw new HearthError('timeout', `nothing listens on port ${this.port} after ${timeoutMs} ms`, { cause: error })
+          throw new HearthError('timeout', `nothing listens on port ${this.port} after ${timeoutMs} ms`, {
+            cause: error,
+          })
         }
       }
       await sleep(RETRY_MS, undefined, options.signal === undefined ? {} : { signal: options.signal })

@@ -69,7 +69,8 @@ export async function readRecord(directory: string): Promise<SandboxRecord | nul
     throw cause
   }
   const parsed = recordSchema.safeParse(JSON.parse(text))
-  if (!parsed.success) throw new HearthError('internal', `${directory} has a record that cannot be read`, { cause: parsed.error })
+  if (!parsed.success)
+    throw new HearthError('internal', `${directory} has a record that cannot be read`, { cause: parsed.error })
   return parsed.data
 }
 
