@@ -82,7 +82,8 @@ int engine_call(const char *socket_path, const char *method, const char *path, s
   int fd = engine_connect(socket_path);
   if (fd < 0) return -1;
   int status = send_request(fd, method, path, "Connection: close\r\n", body) ? read_status(fd) : -1;
-  if (status >= 400 && status != 404) print_explanation(fd, path, status);
+  // Nothing to remove is no reason to complain.
+  if (status >= 400 && strcmp(method, "DELETE") != 0) print_explanation(fd, path, status);
   close(fd);
   return status;
 }

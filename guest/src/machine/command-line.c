@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,12 +20,14 @@ bool command_line_read(struct command_line *line) {
   close(descriptor);
   if (length <= 0) return false;
   text[length] = 0;
-  char *rest = text;
+  char *rest = text, pids[16] = "";
   for (char *word; (word = strsep(&rest, " \n"));) {
     take(word, "hearth.base=", line->base, sizeof line->base);
     take(word, "hearth.basetype=", line->base_type, sizeof line->base_type);
     take(word, "hearth.upper=", line->upper, sizeof line->upper);
     take(word, "hearth.uppertype=", line->upper_type, sizeof line->upper_type);
+    take(word, "hearth.pids=", pids, sizeof pids);
   }
+  line->pids = strtoul(pids, NULL, 10);
   return line->base[0] != 0;
 }

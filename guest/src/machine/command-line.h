@@ -5,6 +5,7 @@
 // What the kernel command line says to the guest. Empty strings: not given.
 struct command_line {
   char base[128], base_type[32], upper[128], upper_type[32];
+  unsigned long pids;  // 0: no limit
 };
 
 // False when there is no hearth.base.

@@ -12,6 +12,7 @@
 
 #include "../descriptors.h"
 #include "command-line.h"
+#include "limits.h"
 #include "modules.h"
 #include "mounts.h"
 #include "port.h"
@@ -45,12 +46,20 @@ bool machine_enter(struct machine *machine) {
     complain("root file system");
     machine_leave();
   }
+  // SAFETY: nothing runs before its limits are in force.
+  if (line.pids > 0 && !limits_set_pids(line.pids)) {
+    complain("limit of processes");
+    machine_leave();
+  }
   int port = port_open("hearth");
-  if (port < 0) {
+  // A number of its own for each direction: one descriptor cannot be watched twice.
+  int output = port < 0 ? -1 : fcntl(port, F_DUPFD_CLOEXEC, 3);
+  if (output < 0) {
     complain("port");
     machine_leave();
   }
-  machine->input = machine->output = port;
+  machine->input = port;
+  machine->output = output;
   return true;
 }
 
