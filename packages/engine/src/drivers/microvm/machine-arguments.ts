@@ -5,8 +5,8 @@ import type { Qemu } from './qemu.ts'
 export interface MachineShape {
   readonly kernel: string
   readonly initramfs: string
-  readonly base: string | null
-  readonly upper: string | null
+  readonly base: string
+  readonly upper: string
   readonly memoryBytes: number
   readonly processors: number
   readonly pids: number
@@ -37,9 +37,9 @@ export function machineArguments(qemu: Qemu, shape: MachineShape): string[] {
     ['-kernel', shape.kernel, '-initrd', shape.initramfs, '-append', commandLine(shape)],
     ['-chardev', 'socket,id=link,fd=0', '-device', 'virtio-serial-device,max_ports=2'],
     ['-device', 'virtserialport,chardev=link,name=hearth'],
-    shape.base === null ? [] : disk('base', shape.base, 'readonly=on'),
+    disk('base', shape.base, 'readonly=on'),
     // The upper is as disposable as its machine: what a crash of the host would lose is lost with the machine anyway.
-    shape.upper === null ? [] : disk('upper', shape.upper, 'cache=unsafe,discard=unmap'),
+    disk('upper', shape.upper, 'cache=unsafe,discard=unmap'),
     // SAFETY: what a guest that took over QEMU could still ask of the host's kernel.
     ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
   ]
@@ -72,8 +72,6 @@ function commandLine(shape: MachineShape): string {
     // An emulated processor does not speculate, so that there is nothing to mitigate.
     words.push('no_timer_check', 'tsc=reliable', `tsc_early_khz=${tscKhz}`, 'mitigations=off')
   }
-  if (shape.base !== null) words.push('hearth.base=/dev/vda', 'hearth.basetype=ext4')
-  if (shape.upper !== null) words.push('hearth.upper=/dev/vdb')
-  words.push(`hearth.pids=${shape.pids}`)
+  words.push('hearth.base=/dev/vda', 'hearth.basetype=ext4', 'hearth.upper=/dev/vdb', `hearth.pids=${shape.pids}`)
   return words.join(' ')
 }

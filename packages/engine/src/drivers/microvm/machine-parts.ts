@@ -4,15 +4,12 @@ import type { Progress } from '../../templates/template.ts'
 import { type Accelerator, kvm, kvmObstacle, tcg } from './accelerator.ts'
 import { buildInitramfs } from './initramfs.ts'
 import { findKernel } from './kernel.ts'
-import { machinePlan, type MachineParts } from './machine-plan.ts'
+import type { MachineParts } from './machine-plan.ts'
 import { MissingPart } from './missing-part.ts'
 import { bootOnce } from './probe-boot.ts'
 import { findQemu } from './qemu.ts'
 import { RememberedBoot } from './remembered-boot.ts'
 
-/** Ids of a boot that only tests: below those that sandboxes get. */
-const PROBE_ID_BASE = 0x3fff_0000
-const PROBE_MEMORY_BYTES = 128 * 1024 * 1024
 const TIMEOUT_MS = { kvm: 10_000, tcg: 60_000 } as const
 
 export interface FoundParts extends MachineParts {
@@ -52,15 +49,7 @@ export async function findMachineParts(context: RuntimeContext, progress: Progre
   progress('starting a microVM to see whether it works')
   const attempt = async (accelerator: Accelerator): Promise<string | null> => {
     const parts = { qemu, kernel, initramfs, accelerator }
-    const specification = {
-      disks: null,
-      memoryBytes: PROBE_MEMORY_BYTES,
-      cpus: 1,
-      pids: 64,
-      idBase: context.facts.root ? PROBE_ID_BASE : null,
-    }
-    const plan = machinePlan(parts, specification, context.facts)
-    return await bootOnce(paths.guest, paths.cache, plan, TIMEOUT_MS[accelerator.kind]).then(
+    return await bootOnce(parts, context, TIMEOUT_MS[accelerator.kind]).then(
       () => null,
       (error: unknown) => (error as Error).message,
     )

@@ -16,7 +16,10 @@ export interface MachineParts {
 }
 
 export interface MachineSpecification {
-  readonly disks: { readonly base: string; readonly upper: string } | null
+  /** Read-only. */
+  readonly base: string
+  /** Writable, and the user of `idBase` must be able to write it. */
+  readonly upper: string
   readonly memoryBytes: number
   readonly cpus: number
   readonly pids: number
@@ -34,13 +37,13 @@ const IDS = 65_536
 /** How one machine is started: QEMU, confined, with its files as open descriptors. */
 export function machinePlan(parts: MachineParts, specification: MachineSpecification, facts: HostFacts): LaunchPlan {
   const { accelerator } = parts
-  const { disks, idBase } = specification
+  const { idBase } = specification
   const processors = Math.max(1, Math.min(Math.ceil(specification.cpus), facts.cores))
   const command = machineArguments(parts.qemu, {
     kernel: descriptorPath(DESCRIPTORS.kernel),
     initramfs: descriptorPath(DESCRIPTORS.initramfs),
-    base: disks === null ? null : descriptorPath(DESCRIPTORS.base),
-    upper: disks === null ? null : descriptorPath(DESCRIPTORS.upper),
+    base: descriptorPath(DESCRIPTORS.base),
+    upper: descriptorPath(DESCRIPTORS.upper),
     memoryBytes: specification.memoryBytes,
     processors,
     pids: specification.pids,
@@ -59,12 +62,8 @@ export function machinePlan(parts: MachineParts, specification: MachineSpecifica
     files: [
       { descriptor: DESCRIPTORS.kernel, path: parts.kernel.image },
       { descriptor: DESCRIPTORS.initramfs, path: parts.initramfs.path },
-      ...(disks === null
-        ? []
-        : [
-            { descriptor: DESCRIPTORS.base, path: disks.base },
-            { descriptor: DESCRIPTORS.upper, path: disks.upper },
-          ]),
+      { descriptor: DESCRIPTORS.base, path: specification.base },
+      { descriptor: DESCRIPTORS.upper, path: specification.upper },
     ],
     cleanup: [],
     cgroup: {

@@ -54,7 +54,7 @@ export class MicrovmRuntime implements LinkRuntime {
     ])
     if (idBase !== null) await chown(upper, idBase, idBase)
     const { memoryBytes, cpus, pids } = limits
-    return machinePlan(parts, { disks: { base, upper }, memoryBytes, cpus, pids, idBase }, context.facts)
+    return machinePlan(parts, { base, upper, memoryBytes, cpus, pids, idBase }, context.facts)
   }
 
   /** Found once for each cache, since a boot may be part of it; a failure is not kept. */
