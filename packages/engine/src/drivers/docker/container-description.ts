@@ -19,8 +19,8 @@ export interface DescriptionInput {
   readonly guest: string
   /** The sandbox's directory, by which a container without its sandbox is recognized. */
   readonly directory: string
-  /** The filter, or, for Podman, the file that holds it; null where there is none for the processor. */
-  readonly seccomp: string | null
+  /** The filter, or, for Podman, the file that holds it. */
+  readonly seccomp: string
   readonly mounts: readonly { readonly source: string; readonly target: string }[]
 }
 
@@ -52,7 +52,7 @@ export function containerDescription(input: DescriptionInput): object {
       // SAFETY: as on the other rungs of namespaces; see oci/capabilities.ts and seccomp/.
       CapDrop: ['ALL'],
       CapAdd: GUEST_CAPABILITIES.map((name) => name.replace('CAP_', '')),
-      SecurityOpt: ['no-new-privileges', ...(input.seccomp === null ? [] : [`seccomp=${input.seccomp}`])],
+      SecurityOpt: ['no-new-privileges', `seccomp=${input.seccomp}`],
       Privileged: false,
       ReadonlyRootfs: false,
       Memory: limits.memoryBytes,

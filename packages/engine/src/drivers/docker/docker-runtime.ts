@@ -4,7 +4,7 @@ import { HearthError } from '@hearth/contract'
 import type { Capabilities, Probe } from '../driver.ts'
 import type { LaunchPlan } from '../launch-plan.ts'
 import type { LinkRuntime, PlanInput, RuntimeContext } from '../link-runtime.ts'
-import { hostArchitecture } from '../seccomp/syscall-numbers.ts'
+import { requireArchitecture } from '../seccomp/syscall-numbers.ts'
 import { toOciSeccomp } from '../seccomp/to-oci-seccomp.ts'
 import { tryLaunch } from '../staging/try-launch.ts'
 import { containerDescription } from './container-description.ts'
@@ -85,10 +85,8 @@ export class DockerRuntime implements LinkRuntime {
 }
 
 /** Docker takes the filter itself, Podman the name of a file. */
-async function seccompOption(engine: ContainerEngine, directory: string): Promise<string | null> {
-  const architecture = hostArchitecture()
-  if (architecture === null) return null
-  const filter = JSON.stringify(toOciSeccomp(architecture))
+async function seccompOption(engine: ContainerEngine, directory: string): Promise<string> {
+  const filter = JSON.stringify(toOciSeccomp(requireArchitecture()))
   if (!engine.podman) return filter
   const path = join(directory, 'seccomp.json')
   await writeFile(path, filter, { mode: 0o600 })

@@ -17,8 +17,15 @@ export interface FoundParts extends MachineParts {
   readonly obstacle: string | null
 }
 
-/** Everything that machines are started with here, after a boot has shown that it works. Throws MissingPart with the reason and the fix. */
-export async function findMachineParts(context: RuntimeContext, progress: Progress): Promise<FoundParts> {
+/**
+ * Everything that machines are started with here, after a boot has shown that it works; a boot of the same parts in an earlier process
+ * is enough unless it must be `fresh`. Throws MissingPart with the reason and the fix.
+ */
+export async function findMachineParts(
+  context: RuntimeContext,
+  progress: Progress,
+  fresh: boolean,
+): Promise<FoundParts> {
   const { paths } = context
   await access(paths.guest, constants.X_OK).catch(() => {
     throw new MissingPart(`the guest ${paths.guest} is not built`, 'npm run setup')
@@ -35,7 +42,7 @@ export async function findMachineParts(context: RuntimeContext, progress: Progre
     obstacle ?? 'kvm',
     String(context.facts.root),
   ])
-  const remembered = await memory.read()
+  const remembered = fresh ? null : await memory.read()
   if (remembered !== null) {
     const accelerator = remembered === 'kvm' ? await kvm() : await tcg()
     return {

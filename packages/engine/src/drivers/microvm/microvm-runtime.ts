@@ -21,7 +21,7 @@ export class MicrovmRuntime implements LinkRuntime {
 
   async probe(context: RuntimeContext): Promise<Probe> {
     try {
-      const { qemu, accelerator, obstacle, kernel } = await this.#find(context, silent)
+      const { qemu, accelerator, obstacle, kernel } = await this.#find(context, silent, true)
       return {
         available: true,
         label: `qemu ${qemu.version} (${accelerator.kind})`,
@@ -58,11 +58,11 @@ export class MicrovmRuntime implements LinkRuntime {
   }
 
   /** Found once for each cache, since a boot may be part of it; a failure is not kept. */
-  #find(context: RuntimeContext, progress: Progress): Promise<FoundParts> {
+  #find(context: RuntimeContext, progress: Progress, fresh = false): Promise<FoundParts> {
     const { cache } = context.paths
     let found = this.#parts.get(cache)
-    if (found === undefined) {
-      found = findMachineParts(context, progress)
+    if (found === undefined || fresh) {
+      found = findMachineParts(context, progress, fresh)
       this.#parts.set(cache, found)
       found.catch(() => this.#parts.delete(cache))
     }
