@@ -102,6 +102,17 @@ describe('the end by an engine', () => {
     rmdirSync(join(cgroup, '..'))
   })
 
+  it('comes when no engine is there and its socket is gone', { timeout: 30_000 }, async () => {
+    await using keeper = new TestKeeper()
+    const pid = await keeper.launch()
+    rmSync(keeper.directory, { recursive: true })
+    keeper.connection.send(data(1, Buffer.from('still here')))
+    expect((await keeper.connection.next()).payload.toString()).toBe('still here')
+    keeper.connection.socket.destroy()
+    expect(await keeper.exited).toBe(0)
+    expect(isAlive(pid)).toBe(false)
+  })
+
   it('comes also when the keeper itself is killed', async () => {
     await using keeper = new TestKeeper()
     const pid = await keeper.shell('exec sleep 1000')

@@ -60,6 +60,7 @@ static const char *reason_text(enum relay_reason reason) {
     case RELAY_TOLD: return "told";
     case RELAY_VIOLATION: return "violation";
     case RELAY_CLOSED: return "closed";
+    case RELAY_ABANDONED: return "abandoned";
     default: return "exited";
   }
 }

@@ -16,6 +16,8 @@
 #define DRAIN_MILLISECONDS 2000
 // After this long without traffic the memory of the buffers is given back.
 #define IDLE_MILLISECONDS 300
+// How often a keeper without an engine looks whether one could still come.
+#define ABANDONED_MILLISECONDS 5000
 #define KEPT_BYTES (16u * 1024u)
 
 int64_t relay_now(void) {
@@ -76,8 +78,16 @@ static int wait_for_events(struct relay *relay, struct pollfd polls[5], bool bus
   watch(&polls[2], relay->engine, engine);
   watch(&polls[3], relay->guest, guest);
   watch(&polls[4], relay->listener, POLLIN);
-  int timeout = relay->guest < 0 ? 1000 : busy ? IDLE_MILLISECONDS : -1;
+  int patience = relay->engine < 0 ? ABANDONED_MILLISECONDS : -1;
+  int timeout = relay->guest < 0 ? 1000 : busy ? IDLE_MILLISECONDS : patience;
   return poll(polls, 5, timeout);
+}
+
+// Without an engine and without a name in the file system nobody will ever find this sandbox again.
+static bool is_abandoned(struct relay *relay) {
+  if (relay->engine >= 0 || relay_now() - relay->looked_at < ABANDONED_MILLISECONDS) return false;
+  relay->looked_at = relay_now();
+  return access("link.sock", F_OK) != 0 && errno == ENOENT;
 }
 
 static void take_errors(struct relay *relay) {
@@ -100,6 +110,7 @@ void relay_run(struct relay *relay) {
     if (events == 0 && busy) give_back_memory(relay);
     busy = events != 0;
     if (relay->guest < 0 && relay_now() - relay->closed_at > CLOSED_GRACE_MILLISECONDS) end_with(relay, RELAY_CLOSED);
+    if (is_abandoned(relay)) end_with(relay, RELAY_ABANDONED);
     if (events <= 0) continue;
     if (polls[0].revents) {
       if (keeper_signals_take(relay->signals)) end_with(relay, RELAY_TOLD);

@@ -10,6 +10,7 @@ enum relay_reason {
   RELAY_EXITED,    // the runtime ended by itself
   RELAY_CLOSED,    // the guest closed its stream and the runtime did not follow
   RELAY_TOLD,      // KeeperEnd or SIGTERM
+  RELAY_ABANDONED, // no engine is there and none can come: link.sock is gone
   RELAY_VIOLATION, // the guest broke a rule of the link
 };
 
@@ -23,6 +24,7 @@ struct relay {
   pid_t runtime;
   bool runtime_ended;
   int status;
+  int64_t looked_at; // milliseconds, when link.sock was last looked for
   int64_t closed_at; // milliseconds, when the guest's stream ended
   enum relay_reason reason;
   struct pump to_guest;
