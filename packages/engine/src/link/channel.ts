@@ -41,6 +41,7 @@ export class Channel {
   #ungranted = 0
   #sendCredit = 0
   #open = true
+  #failure: HearthError | null = null
   #creditWaiter: (() => void) | null = null
   #timer: NodeJS.Timeout | null = null
 
@@ -53,6 +54,11 @@ export class Channel {
 
   get open(): boolean {
     return this.#open
+  }
+
+  /** Why it ended, if that was a failure. */
+  get failure(): HearthError | null {
+    return this.#failure
   }
 
   /** Bytes that the guest may still send. */
@@ -92,7 +98,7 @@ export class Channel {
     this.#wakeSender()
   }
 
-  /** Sends as much as one frame, the credit and the stream allow; returns how much that was. The bytes are not copied. */
+  /** Sends as much as one frame, the credit and the stream allow; returns how much that was. */
   trySend(bytes: Uint8Array): number {
     if (!this.#open || this.#sendCredit <= 0 || this.#owner.sink.congested) return 0
     const count = Math.min(bytes.length, this.#sendCredit, DATA_FRAME_BYTES)
@@ -127,6 +133,13 @@ export class Channel {
   fail(error: HearthError): void {
     if (!this.#open) return
     this.close()
+    this.end(error)
+  }
+
+  /** The conversation has failed; only the link calls this. */
+  end(error: HearthError): void {
+    this.#failure = error
+    this.finish()
     this.handlers.ended(error)
   }
 

@@ -27,10 +27,10 @@ export function dispatch(
   if (name === 'Credit') channel.credited(decode('Credit', payload).bytes)
   else if (name === 'Failed') {
     const failed = decode('Failed', payload)
-    channel.handlers.ended(failureOf(channel.request, failed.errno, failed.what))
+    channel.end(failureOf(channel.request, failed.errno, failed.what))
   } else if (name === 'Close' && channel.handlers.Close === undefined) {
     decode('Close', payload)
-    channel.handlers.ended(new HearthError('aborted', `the guest closed ${channel.request}`))
+    channel.end(new HearthError('aborted', `the guest closed ${channel.request}`))
   } else return handle(channel, name, payload, stable, credit)
   return true
 }

@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decode } from './dispatch.ts'
 import { FrameDecoder } from './frame-decoder.ts'
-import { DECODERS, ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
-import { HEADER_BYTES, PayloadReader, PayloadWriter, WireError } from './wire.ts'
+import { fieldsOf } from './message-arbitraries.ts'
+import { ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
+import { HEADER_BYTES, PayloadWriter, WireError } from './wire.ts'
 
 interface Frame {
   readonly type: number
@@ -112,29 +113,6 @@ describe('FrameDecoder', () => {
     expect(count).toBe(1)
   })
 })
-
-const unsigned = (bits: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: 2 ** bits - 1 })
-const FIELDS = {
-  u8: unsigned(8),
-  u16: unsigned(16),
-  u32: unsigned(32),
-  i32: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
-  u64: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
-  bytes: fc.uint8Array({ maxLength: 40 }),
-  rest: fc.uint8Array({ maxLength: 40 }),
-  string: fc.string({ unit: 'grapheme', maxLength: 20 }),
-  strings: fc.array(fc.string({ unit: 'grapheme', maxLength: 10 }), { maxLength: 5 }),
-}
-
-/** The fields of a message in order, found out by decoding with a reader that only takes notes. */
-function fieldsOf(name: MessageName): fc.Arbitrary<Record<string, unknown>> {
-  const kinds: (keyof typeof FIELDS)[] = []
-  const reader = new Proxy(new PayloadReader(Buffer.alloc(0)), {
-    get: (_target, kind) => () => kinds.push(kind as keyof typeof FIELDS),
-  })
-  const names = Object.keys(DECODERS[name](reader))
-  return fc.record(Object.fromEntries(names.map((field, index) => [field, FIELDS[kinds[index] ?? 'u8']])))
-}
 
 /** Bytes as plain arrays, so that a Buffer equals a Uint8Array. */
 function plain(message: object): unknown {

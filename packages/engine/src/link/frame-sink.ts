@@ -37,14 +37,14 @@ export class FrameSink {
     process.nextTick(() => this.#flush())
   }
 
-  /** `bytes` is not copied: it must stay as it is until the sink is no longer congested by it. */
+  /** Copies the bytes: whatever their owner does with them later, a guest never sees it. */
   pushData(channel: number, bytes: Uint8Array): void {
-    const header = Buffer.allocUnsafe(HEADER_BYTES)
-    header.writeUInt32LE(bytes.length, 0)
-    header.writeUInt32LE(MESSAGE_TYPES.Data, 4)
-    header.writeUInt32LE(channel, 8)
-    this.push(header)
-    this.push(bytes)
+    const frame = Buffer.allocUnsafe(HEADER_BYTES + bytes.length)
+    frame.writeUInt32LE(bytes.length, 0)
+    frame.writeUInt32LE(MESSAGE_TYPES.Data, 4)
+    frame.writeUInt32LE(channel, 8)
+    frame.set(bytes, HEADER_BYTES)
+    this.push(frame)
   }
 
   /** Resolves when there is room for data again; those who wait are served in turn. */

@@ -1,5 +1,6 @@
 import { BOUNDS, HearthError, type ErrorCode } from '@hearth/contract'
 import { describe, expect, test } from 'vitest'
+import { scriptedMachine } from '../machine/scripted-machine.ts'
 import { MESSAGE_TYPES } from './messages.gen.ts'
 import { ScriptedPeer } from './scripted-peer.ts'
 
@@ -195,7 +196,7 @@ describe('a guest that breaks a rule is reported, and every call ends', () => {
 
   test.each(Object.entries(lies))('%s', async (_what, lie) => {
     const peer = await ScriptedPeer.greeted()
-    const { machine, kills } = peer.machine()
+    const { machine, kills } = scriptedMachine(peer)
     const call = peer.link.request('Remove', { path: '/a', flags: 0 }).catch((error: unknown) => error)
     const other = codeOf(machine.files.stat('/b'))
     const channel = await peer.expect('Remove')

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BOUNDS, HearthError } from '@hearth/contract'
 import { Channel, type ChannelHandlers, type ChannelOwner } from './channel.ts'
 import { ClosedChannels } from './closed-channels.ts'
@@ -15,6 +16,8 @@ import { PayloadWriter, WireError } from './wire.ts'
 
 /** Time within which a guest must answer a request, unless it is given another. */
 export const REQUEST_TIMEOUT_MS = 60_000
+/** A guest that does not read must not hold up the host that wants to leave. */
+const CLOSE_MS = 1000
 const LAST_CHANNEL = 2 ** 31 - 1
 /** Requests that the guest does not read pile up to this, and further ones are refused. */
 const UNREAD_BYTES = 16 * 1024 * 1024
@@ -125,7 +128,8 @@ export class Link implements ChannelOwner {
   /** Lets go of the link after everything that was sent is on its way. Calls under way fail with `link_lost`. */
   async close(): Promise<void> {
     if (this.#end !== null) return
-    await Promise.race([this.sink.flushed(), this.ended])
+    const patience = sleep(CLOSE_MS, undefined, { ref: false })
+    await Promise.race([this.sink.flushed(), this.ended, patience])
     this.#finish({ kind: 'closed', detail: 'the link was closed' })
   }
 
@@ -208,10 +212,7 @@ export class Link implements ChannelOwner {
   #endChannels(error: HearthError): void {
     const channels = [...this.#channels.values()]
     this.#channels.clear()
-    for (const channel of channels) {
-      channel.finish()
-      channel.handlers.ended(error)
-    }
+    for (const channel of channels) channel.end(error)
   }
 
   #finish(end: LinkEnd): void {

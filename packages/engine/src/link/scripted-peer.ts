@@ -1,6 +1,5 @@
 // For tests: a guest that says whatever the test wants, true or not.
 import { duplexPair, type Duplex } from 'node:stream'
-import { LinkMachine } from '../machine/link-machine.ts'
 import { decode } from './dispatch.ts'
 import { FrameDecoder } from './frame-decoder.ts'
 import { Link } from './link.ts'
@@ -49,22 +48,6 @@ export class ScriptedPeer {
     await peer.welcome()
     await welcome
     return peer
-  }
-
-  /** A machine over this peer, and how often it was killed. */
-  machine(): { machine: LinkMachine; kills: () => number } {
-    let kills = 0
-    const ended = Promise.withResolvers<{ reason: 'killed'; detail: string }>()
-    const machine = new LinkMachine({
-      link: this.link,
-      kill: async () => {
-        kills++
-        ended.resolve({ reason: 'killed', detail: 'killed' })
-      },
-      release: async () => {},
-      ended: ended.promise,
-    })
-    return { machine, kills: () => kills }
   }
 
   /** The next frame of the host. */

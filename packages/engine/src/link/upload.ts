@@ -66,14 +66,13 @@ async function sendAll(
   for await (const bytes of content) {
     if (!channel.open) return
     progress.sourceIsSlow = false
-    // A source may use its buffer again as soon as it is asked for the next piece.
-    await sendBytes(channel, new Uint8Array(bytes))
+    await sendBytes(channel, bytes)
     progress.sourceIsSlow = true
   }
   progress.sourceIsSlow = false
 }
 
-/** Sends as the credit allows; the bytes must not change until they have left. Ends early, without an error, when the channel does: its opener hears of that by itself. */
+/** Sends as the credit allows; the bytes must not change before it resolves. Ends early, without an error, when the channel does: its opener hears of that by itself. */
 export async function sendBytes(channel: Channel, bytes: Uint8Array): Promise<void> {
   let sent = 0
   while (sent < bytes.length && channel.open) {

@@ -1,7 +1,9 @@
-import { BOUNDS, HearthError, type Process } from '@hearth/contract'
-import { describe, expect, test } from 'vitest'
+import { BOUNDS, type Process } from '@hearth/contract'
+import { describe, expect, test, vi } from 'vitest'
+import { REQUEST_TIMEOUT_MS } from '../link/link.ts'
 import type { MessageName, Messages } from '../link/messages.gen.ts'
 import { frameOf, ScriptedPeer } from '../link/scripted-peer.ts'
+import { scriptedMachine } from './scripted-machine.ts'
 import type { LinkMachine } from './link-machine.ts'
 import type { ProcessSpec } from './machine.ts'
 
@@ -112,7 +114,7 @@ const LIES: readonly Lie[] = [
 describe('a guest that lies', () => {
   test.each(LIES)('%s', async (_what, call, answers) => {
     const peer = await ScriptedPeer.greeted()
-    const { machine, kills } = peer.machine()
+    const { machine, kills } = scriptedMachine(peer)
     const failure = call(machine).then(
       () => null,
       (error: unknown) => error,
@@ -135,7 +137,7 @@ async function spawnOn(peer: ScriptedPeer, machine: LinkMachine): Promise<{ proc
 describe('credit', () => {
   test('output beyond the credit is a violation', async () => {
     const peer = await ScriptedPeer.greeted()
-    const { machine } = peer.machine()
+    const { machine } = scriptedMachine(peer)
     const { process, channel } = await spawnOn(peer, machine)
     for (let sent = 0; sent <= BOUNDS.channelWindowBytes; sent += chunk.length)
       peer.say(...output(BigInt(sent), chunk), channel)
@@ -146,7 +148,7 @@ describe('credit', () => {
 
   test('a hundred thousand tiny pieces within the credit cost no multiple of it', async () => {
     const peer = await ScriptedPeer.greeted()
-    const { machine } = peer.machine()
+    const { machine } = scriptedMachine(peer)
     const { process, channel } = await spawnOn(peer, machine)
     const count = 100_000
     const frames = Array.from({ length: count }, (_, offset) =>
@@ -170,7 +172,7 @@ describe('credit', () => {
 
   test('credit is granted only as output is taken', async () => {
     const peer = await ScriptedPeer.greeted()
-    const { machine } = peer.machine()
+    const { machine } = scriptedMachine(peer)
     const { process, channel } = await spawnOn(peer, machine)
     peer.say(...output(0n, chunk), channel)
     peer.say(...output(BigInt(chunk.length + 5), chunk, 2), channel)
@@ -189,7 +191,7 @@ describe('credit', () => {
 describe('a guest without an end', () => {
   test('a list of processes', async () => {
     const peer = await ScriptedPeer.greeted()
-    const { machine } = peer.machine()
+    const { machine } = scriptedMachine(peer)
     const list = machine.processes().catch((error: unknown) => error)
     const channel = await peer.expect('ListProcesses')
     const argv = Array.from({ length: 100 }, () => 'x'.repeat(1000))
@@ -199,7 +201,7 @@ describe('a guest without an end', () => {
 
   test('a file whose size is a lie is read only as far as its bytes come', async () => {
     const peer = await ScriptedPeer.greeted()
-    const { machine } = peer.machine()
+    const { machine } = scriptedMachine(peer)
     const refused = machine.files.read('/a').catch((error: unknown) => error)
     peer.say('Entry', { ...ENTRY, size: 2n ** 50n }, await peer.expect('Read'))
     expect(await refused).toMatchObject({ code: 'file_failed' })
@@ -213,15 +215,44 @@ describe('a guest without an end', () => {
     expect(Buffer.from(await read).toString()).toBe('more')
   })
 
-  test('a process that never ends after its timeout', async () => {
-    const peer = await ScriptedPeer.greeted()
-    const { machine } = peer.machine()
-    const starting = machine.spawn(SPEC)
-    const channel = await peer.expect('Spawn')
-    peer.say(...spawned, channel)
-    const process = await starting
-    const waiting = process.wait().catch((error: unknown) => error)
-    peer.hangUp()
-    expect(HearthError.isInstance(await waiting)).toBe(true)
+  test('a process whose end is never reported, long after its timeout', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const peer = await ScriptedPeer.greeted()
+      const { machine } = scriptedMachine(peer)
+      const starting = machine.spawn({ ...SPEC, timeoutMs: 1000 })
+      const channel = await peer.expect('Spawn')
+      peer.say(...spawned, channel)
+      const process = await starting
+      const waiting = process.wait().catch((error: unknown) => error)
+      vi.advanceTimersByTime(5000)
+      peer.say(...output(0n, Buffer.from('alive')), channel)
+      expect(await process.output[Symbol.asyncIterator]().next()).toMatchObject({ value: { offset: 0 } })
+      vi.advanceTimersByTime(10_900)
+      expect(peer.link.violation).toBeNull()
+      vi.advanceTimersByTime(200)
+      expect(await waiting).toMatchObject({ code: 'timeout' })
+      expect(await peer.expect('Close')).toBe(channel)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('silence after the first words of a download or an upload', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const peer = await ScriptedPeer.greeted()
+      const { machine } = scriptedMachine(peer)
+      const reading = machine.files.read('/a').catch((error: unknown) => error)
+      peer.say('Entry', ENTRY, await peer.expect('Read'))
+      await peer.expect('Credit')
+      const writing = machine.files.write('/a', 'content').catch((error: unknown) => error)
+      await peer.expect('Write')
+      vi.advanceTimersByTime(REQUEST_TIMEOUT_MS + 1)
+      expect(await reading).toMatchObject({ code: 'timeout' })
+      expect(await writing).toMatchObject({ code: 'timeout' })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })

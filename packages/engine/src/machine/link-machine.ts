@@ -97,10 +97,7 @@ export class LinkMachine implements Machine {
 
   async #watchEnd(): Promise<MachineEnd> {
     const first = await Promise.race([this.#options.ended, this.#link.ended.then(() => null)])
-    if (this.#link.violation !== null) {
-      await this.kill()
-      return { reason: 'protocol_violation', detail: this.#link.violation }
-    }
+    if (this.#link.violation !== null) return await this.#endAs('protocol_violation', this.#link.violation)
     if (first !== null) return first
     // The link is gone without a reason: usually the machine is too, and whoever started it is about to say so.
     if (this.#released || this.#killed !== null) return await this.#options.ended
@@ -109,8 +106,16 @@ export class LinkMachine implements Machine {
     const end = await Promise.race([this.#options.ended, patience.promise])
     clearTimeout(timer)
     if (end !== null) return end
-    await this.kill()
-    return { reason: 'lost', detail: 'the link to the machine broke' }
+    return await this.#endAs('lost', 'the link to the machine broke')
+  }
+
+  async #endAs(reason: MachineEnd['reason'], detail: string): Promise<MachineEnd> {
+    try {
+      await this.kill()
+      return { reason, detail }
+    } catch (error) {
+      return { reason, detail: `${detail}; and ending it failed: ${String(error)}` }
+    }
   }
 }
 

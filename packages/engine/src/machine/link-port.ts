@@ -59,11 +59,10 @@ class LinkPort implements PortConnection {
   }
 
   write(data: Uint8Array): Promise<void> {
-    const bytes = new Uint8Array(data)
     return this.#after(async () => {
       if (this.#sent === 'finished') throw resetError('this side of the connection has ended')
-      await sendBytes(this.#channel, bytes)
-      if (!this.#channel.open) throw resetError('the connection was closed')
+      await sendBytes(this.#channel, data)
+      if (!this.#channel.open) throw this.#channel.failure ?? resetError('the connection was closed')
     })
   }
 

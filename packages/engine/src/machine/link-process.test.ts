@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError, type Process } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startGuest, type TestGuest } from '../link/test-guest.ts'
+import { startGuest, type TestGuest } from './test-guest.ts'
 import type { ProcessSpec } from './machine.ts'
 
 let guest: TestGuest

@@ -21,7 +21,7 @@ export interface LinkProcessOptions {
   readonly channel: Channel
   readonly spawned: Messages['Spawned']
   readonly oomWatch: OomWatch
-  readonly oomMark: number
+  readonly oomMark: number | null
   /** The offset from which output was asked for. */
   readonly offset: number
   /** How standard input is reached. */

@@ -15,12 +15,11 @@ export class ProcessInput {
   }
 
   write(data: string | Uint8Array): Promise<void> {
-    // The caller may use its buffer again at once.
-    const bytes = typeof data === 'string' ? Buffer.from(data) : new Uint8Array(data)
+    const bytes = typeof data === 'string' ? Buffer.from(data) : data
     return this.#next(async (channel) => {
       if (this.#closed) throw closedError()
       await sendBytes(channel, bytes)
-      if (!channel.open && bytes.length > 0) throw closedError()
+      if (!channel.open) throw channel.failure ?? closedError()
     })
   }
 

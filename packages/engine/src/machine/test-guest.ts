@@ -3,9 +3,9 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { LinkMachine, type LinkMachineOptions } from '../machine/link-machine.ts'
-import type { MachineEnd } from '../machine/machine.ts'
-import { Link } from './link.ts'
+import { LinkMachine, type LinkMachineOptions } from './link-machine.ts'
+import type { MachineEnd } from './machine.ts'
+import { Link } from '../link/link.ts'
 
 const GUEST_DIRECTORY = join(import.meta.dirname, '../../../../guest')
 const BINARY = join(GUEST_DIRECTORY, 'build/hearth-guest')
