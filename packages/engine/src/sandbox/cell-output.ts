@@ -32,7 +32,11 @@ export class CellOutput {
   /** `ended`: how the interpreter died, if it did before the marks came. */
   result(ended: ProcessExit | null): Omit<CodeResult, 'durationMs' | 'timedOut' | 'oom'> {
     const { stdout, stderr } = this.#streams
-    const output = { stdout: stdout.text(), stderr: stderr.text(), truncated: stdout.truncated || stderr.truncated }
+    const output = {
+      stdout: stdout.text(this.#limit),
+      stderr: stderr.text(this.#limit),
+      truncated: stdout.truncated || stderr.truncated,
+    }
     if (ended !== null) return { ...output, text: null, error: interpreterEnded(ended) }
     const answer = answerSchema.safeParse(parseJson(stdout.answer ?? ''))
     if (!answer.success) {
@@ -81,9 +85,10 @@ class MarkedStream {
     this.#contentBytes += kept.length
   }
 
-  /** What did not turn out to be a mark belongs to the content. */
-  text(): string {
-    return Buffer.concat(this.#marked ? this.#content : [...this.#content, this.#pending]).toString('utf8')
+  /** What did not turn out to be a mark belongs to the content, as far as there is room. */
+  text(limit: number): string {
+    const rest = this.#marked ? [] : [this.#pending.subarray(0, Math.max(0, limit - this.#contentBytes))]
+    return Buffer.concat([...this.#content, ...rest]).toString('utf8')
   }
 }
 

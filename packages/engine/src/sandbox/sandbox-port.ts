@@ -33,7 +33,12 @@ export class SandboxPort implements Port {
           })
         }
       }
-      await sleep(RETRY_MS, undefined, options.signal === undefined ? {} : { signal: options.signal })
+      await sleep(RETRY_MS)
+      if (options.signal?.aborted === true) {
+        throw new HearthError('aborted', `waiting for port ${this.port} was abandoned`, {
+          cause: options.signal.reason,
+        })
+      }
     }
   }
 }

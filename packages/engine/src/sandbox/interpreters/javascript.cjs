@@ -22,6 +22,12 @@ let failRunning = null
 process.on('uncaughtException', (error) => (failRunning ? failRunning(error) : report(error)))
 process.on('unhandledRejection', (error) => (failRunning ? failRunning(error) : report(error)))
 
+// Up to Node 24 the evaluator runs in a domain, whose own handler would print the error where nobody reads.
+if (server._domain) {
+  server._domain.removeAllListeners('error')
+  server._domain.on('error', (error) => (failRunning ? failRunning(error) : report(error)))
+}
+
 function report(error) {
   writeAll(2, `${util.inspect(error)}\n`)
 }
