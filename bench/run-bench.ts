@@ -106,7 +106,10 @@ function contextFor(
   }
 }
 
-function saveResults(directory: string, results: { readonly startedAt: string }): void {
+function saveResults(
+  directory: string,
+  results: BenchReport & { readonly measurements: readonly Measurement[] },
+): void {
   mkdirSync(directory, { recursive: true })
   writeFileSync(join(directory, `${results.startedAt.replaceAll(':', '-')}.json`), JSON.stringify(results, null, 1))
 }

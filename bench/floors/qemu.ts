@@ -35,7 +35,7 @@ async function boot(command: readonly string[]): Promise<number> {
   const child = spawn(program, parameters, { env: {}, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] })
   const exited = new Promise((resolve) => child.once('exit', resolve))
   let problem = ''
-  child.stderr.on('data', (data: Buffer) => {
+  child.stderr?.on('data', (data: Buffer) => {
     problem = `${problem}${data.toString()}`.slice(-500)
   })
   try {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { collectOutput, expectRefusal, readUntil } from '../support/expectations.ts'
+import { collectOutput, expectRefusal, endOf, readUntil } from '../support/expectations.ts'
 import type { Suite } from '../support/suite.ts'
 
 const PROCESSES = { needs: ['processes'] } as const
@@ -30,7 +30,7 @@ export function describeExit(suite: Suite): void {
     await readUntil(iterator, 'ready\n')
     await process.signal('SIGINT')
     expect(await readUntil(iterator, 'caught')).toContain('caught')
-    expect(await process.wait()).toMatchObject({ exitCode: 9, signal: null })
+    expect(await endOf(process, iterator)).toMatchObject({ exitCode: 9, signal: null })
   })
 
   suite.test('the default signal is SIGTERM, and it reaches the group', PROCESSES, async (sandbox) => {

@@ -5,7 +5,7 @@ import type { Suite } from '../support/suite.ts'
 const MiB = 1024 * 1024
 const FLOOD = { needs: ['processes'], timeoutMs: 60_000 } as const
 
-/** Highest resident size above the start while `body` runs. */
+/** Garbage that was not collected yet counts too, hence the room in the bounds; a flood is gigabytes. Highest resident size above the start while `body` runs. */
 async function growthDuring(body: () => Promise<unknown>): Promise<number> {
   const start = process.memoryUsage().rss
   let highest = start
@@ -29,7 +29,7 @@ export function describeFlood(suite: Suite): void {
         expect(result.stdoutBytes.length + result.stderrBytes.length).toBe(MiB)
         expect(result.totalOutputBytes).toBeGreaterThan(4 * MiB)
       })
-      expect(growth / MiB).toBeLessThan(100)
+      expect(growth / MiB).toBeLessThan(200)
       expect(await output(sandbox, 'echo usable')).toBe('usable')
     },
   )
@@ -40,7 +40,7 @@ export function describeFlood(suite: Suite): void {
       await sleep(1000)
       await Promise.all(floods.map(async (flood) => await flood.kill()))
     })
-    expect(growth / MiB).toBeLessThan(100)
+    expect(growth / MiB).toBeLessThan(200)
     expect(await output(sandbox, 'echo usable')).toBe('usable')
   })
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { collectOutput, joined, readUntil } from '../support/expectations.ts'
+import { collectOutput, joined, endOf, readUntil } from '../support/expectations.ts'
 import type { Suite } from '../support/suite.ts'
 
 const TERMINAL = { needs: ['terminals'] } as const
@@ -41,7 +41,7 @@ export function describePty(suite: Suite): void {
     const iterator = process.output[Symbol.asyncIterator]()
     await process.write('hello\r')
     expect(await readUntil(iterator, 'got hello')).toMatch(/^hello\r\n/)
-    expect(await process.wait()).toMatchObject({ exitCode: 0 })
+    expect(await endOf(process, iterator)).toMatchObject({ exitCode: 0 })
   })
 
   suite.test('control-C interrupts what is in the foreground', TERMINAL, async (sandbox) => {
@@ -59,7 +59,7 @@ export function describePty(suite: Suite): void {
     await process.write('echo "still $((20 + 3))"\r')
     await readUntil(iterator, 'still 23')
     await process.write('exit 12\r')
-    expect(await process.wait()).toMatchObject({ exitCode: 12 })
+    expect(await endOf(process, iterator)).toMatchObject({ exitCode: 12 })
   })
 
   suite.test('control-D is the end of the input', TERMINAL, async (sandbox) => {
@@ -69,7 +69,7 @@ export function describePty(suite: Suite): void {
     await readUntil(iterator, 'text\r\ntext\r\n')
     await process.write('\x04')
     await readUntil(iterator, 'ended')
-    expect(await process.wait()).toMatchObject({ exitCode: 0 })
+    expect(await endOf(process, iterator)).toMatchObject({ exitCode: 0 })
   })
 
   suite.test('a terminal is taken up again', TERMINAL, async (sandbox) => {
@@ -84,6 +84,6 @@ export function describePty(suite: Suite): void {
     await readUntil(iterator, 'first')
     await again.write('hello\r')
     await readUntil(iterator, 'got hello')
-    expect(await again.wait()).toMatchObject({ exitCode: 0 })
+    expect(await endOf(again, iterator)).toMatchObject({ exitCode: 0 })
   })
 }

@@ -27,7 +27,7 @@ export function describeRunCode(suite: Suite): void {
     const failed = await sandbox.runCode('print("before")\n1 / 0')
     expect(failed).toMatchObject({ stdout: 'before\n', text: null, error: { name: 'ZeroDivisionError' } })
     expect(failed.error?.traceback).toContain('1 / 0')
-    expect((await sandbox.runCode('this is not python')).error?.name).toBe('SyntaxError')
+    expect((await sandbox.runCode('this is no python')).error?.name).toBe('SyntaxError')
     expect((await sandbox.runCode('import sys; sys.exit(3)')).error?.name).toBe('SystemExit')
     expect(await sandbox.runCode('kept')).toMatchObject({ text: '7' })
   })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { HearthError } from '@hearth/contract'
-import { collectOutput, joined, readUntil, sha256 } from '../support/expectations.ts'
+import { collectOutput, joined, endOf, readUntil, sha256 } from '../support/expectations.ts'
 import type { Suite } from '../support/suite.ts'
 
 export function describeStdin(suite: Suite): void {
@@ -40,7 +40,7 @@ export function describeStdin(suite: Suite): void {
     expect(await readUntil(iterator, '\n')).toBe('got two\n')
     await process.closeStdin()
     expect(await readUntil(iterator, '\n')).toBe('bye\n')
-    expect(await process.wait()).toMatchObject({ exitCode: 0 })
+    expect(await endOf(process, iterator)).toMatchObject({ exitCode: 0 })
   })
 
   suite.test('many small writes keep their order', { needs: ['processes'] }, async (sandbox) => {

@@ -70,7 +70,7 @@ function attemptsInside(
     for (const attempt of attempts) {
       if (attempt.aim === 'kernel' && !options.sharesKernel) continue
       suite.test(attempt.name, { needs: ['processes'] }, async (sandbox) => {
-        const verdict = await runInside(attempt, stage(), sandbox)
+        const verdict = await runInside(attempt, stage(), sandbox, options.capabilities.users)
         expect(verdict.reached, verdict.detail).toBe(false)
       })
     }

@@ -6,6 +6,7 @@ import {
   type ExecResult,
   type OutputChunk,
   type Process,
+  type ProcessExit,
   type Sandbox,
 } from '@hearth/contract'
 
@@ -57,6 +58,12 @@ export async function readUntil(iterator: AsyncIterator<OutputChunk>, wanted: st
     seen += Buffer.from(next.value.data).toString()
   }
   return seen
+}
+
+/** How it ended, once what is left of its output was read: a process waits for its reader. */
+export async function endOf(process: Process, iterator: AsyncIterator<OutputChunk>): Promise<ProcessExit> {
+  while ((await iterator.next()).done !== true);
+  return await process.wait()
 }
 
 export function sha256(bytes: Uint8Array): string {
