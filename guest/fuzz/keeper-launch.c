@@ -1,4 +1,5 @@
 // libFuzzer target: KeeperLaunch from bytes to checked C strings.
+// Linked with launch, steps, mounts, btrfs, failure and text-file of src/keeper.
 #include "../src/keeper/launch.h"
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // libFuzzer target: the keeper's pump against a plain reading of the same bytes.
+// Linked with src/keeper/pump.c.
 // The first bytes of the input choose how much comes and goes at a time, the rest is what the one side sends.
 #include "../src/keeper/pump.h"
 #include <assert.h>

@@ -17,7 +17,7 @@ import { HEADER_BYTES, PayloadReader, PayloadWriter } from '../../packages/engin
 export const PROGRAM =
   process.env['HEARTH_GUEST'] ?? join(dirname(fileURLToPath(import.meta.url)), '../build/hearth-guest')
 
-export interface Frame {
+interface Frame {
   readonly type: number
   readonly channel: number
   readonly payload: Buffer
@@ -35,7 +35,7 @@ export function data(channel: number, bytes: Uint8Array): Buffer {
 }
 
 /** One end of a connection to a keeper, with the frames that came and have not been taken. */
-export class Connection {
+class Connection {
   readonly socket: Socket
   readonly #frames: Frame[] = []
   #pending: Buffer = Buffer.alloc(0)
@@ -101,7 +101,7 @@ export class Connection {
   }
 }
 
-export type LaunchOptions = Partial<Messages['KeeperLaunch']> & { readonly cgroups?: readonly string[] }
+type LaunchOptions = Partial<Messages['KeeperLaunch']> & { readonly cgroups?: readonly string[] }
 
 /** A keeper with a directory of its own. */
 export class TestKeeper {
