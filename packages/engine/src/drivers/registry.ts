@@ -8,6 +8,7 @@ import { DiskAreas } from '../store/disk-area.ts'
 import { CONTAINER_RUNTIMES } from './container/container-runtime.ts'
 import { DockerRuntime } from './docker/docker-runtime.ts'
 import type { Driver } from './driver.ts'
+import { GvisorRuntime } from './gvisor/gvisor-runtime.ts'
 import { LinkDriver, type LinkServices } from './link-driver.ts'
 import { MicrovmRuntime } from './microvm/microvm-runtime.ts'
 import { ProbeCache } from './probe-cache.ts'
@@ -32,7 +33,13 @@ export class DriverRegistry {
       ids: new IdRanges(paths.home),
       probes: new ProbeCache(paths),
     }
-    const runtimes = [new MicrovmRuntime(), ...CONTAINER_RUNTIMES, new DockerRuntime(), new ProcessRuntime()]
+    const runtimes = [
+      new MicrovmRuntime(),
+      new GvisorRuntime(),
+      ...CONTAINER_RUNTIMES,
+      new DockerRuntime(),
+      new ProcessRuntime(),
+    ]
     this.drivers = [...runtimes.map((runtime) => new LinkDriver(runtime, this.services)), new SimulatedDriver()]
   }
 
