@@ -48,8 +48,11 @@ async function installGroup(members: readonly Missing[], suite: string | null, s
   for (const { requirement } of members) {
     const alone = members.length === 1 ? together : await install([requirement.package], suite, steps)
     if (alone.code === 0) continue
-    if (requirement.alternative !== undefined && (await install([requirement.alternative], null, steps)).code === 0)
-      continue
+    // Without the other suite the release's own package still serves, unless it is known to be too old.
+    const plainServes = suite !== null && requirement.minimum === undefined
+    if (plainServes && (await install([requirement.package], null, steps)).code === 0) continue
+    const { alternative } = requirement
+    if (alternative !== undefined && (await install([alternative], null, steps)).code === 0) continue
     failures.push({ package: requirement.package, reason: aptReason(alone.output) })
   }
   return failures

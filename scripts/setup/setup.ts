@@ -66,9 +66,10 @@ async function advise(missing: readonly Missing[], distribution: Distribution, s
 
 async function buildGuest(steps: Steps): Promise<boolean> {
   const folder = join(import.meta.dirname, '../../guest')
-  // With nothing to do make answers in milliseconds, so it is asked every time.
+  const make = ['-C', folder, '--no-print-directory']
+  if ((await runCommand('make', [...make, '--question'])).code === 0) return true
   const result = await steps.step('building the guest program', async (detail) => {
-    return await runCommand('make', ['-C', folder, '--no-print-directory'], { onLine: detail })
+    return await runCommand('make', make, { onLine: detail })
   })
   if (result.code === 0) return true
   steps.problem(`the guest program was not built:\n${lastLines(result.output, 20)}`)

@@ -4,12 +4,17 @@
 // code need no relay. To Node it is a string and a comment, and what follows is for those who started this file with `node`.
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { constants } from 'node:os'
+import module from 'node:module'
+import { constants, homedir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const WANTED_MAJOR = 24
 
 if (Number(process.versions.node.split('.')[0]) >= WANTED_MAJOR) {
+  // Compiled code is kept, which halves the time to the first line of ours. Not before there is a home: help makes no folders.
+  const home = process.env.HEARTH_HOME ?? join(homedir(), '.hearth')
+  if (existsSync(home)) module.enableCompileCache(join(home, 'cache', 'node'))
   await import('../src/main.ts')
 } else {
   relay(fileURLToPath(new URL('../../../node_modules/.bin/node', import.meta.url)))

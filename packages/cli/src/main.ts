@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
-import { HEARTH_FAILED, USAGE } from './exit-codes.ts'
+import { failureExitCode, HEARTH_FAILED, signalNumber, USAGE } from './exit-codes.ts'
+import { isBrokenPipe } from './output/write.ts'
 import { makeProgram } from './program.ts'
 
 const words = process.argv.slice(2)
@@ -9,6 +10,9 @@ const json = own.includes('--json')
 /** Commands whose exit code is that of what they run need one that tells Hearth's own failures apart. */
 const runsSomething = ['run', 'shell'].includes(own.find((word) => !word.startsWith('-')) ?? '')
 
+// A reader that goes away is met where we write; without a listener it would end the process before its sandbox is gone.
+process.stdout.on('error', () => undefined)
+process.stderr.on('error', () => undefined)
 const exitCode = await main()
 // Input that nobody reads any more, or a terminal, would keep the process alive.
 await Promise.all([process.stdout, process.stderr].map(async (stream) => await flushed(stream)))
@@ -23,9 +27,11 @@ async function main(): Promise<number> {
     return code
   } catch (error) {
     if (error instanceof CommanderError) return await usageError(error)
+    if (isBrokenPipe(error)) return 128 + signalNumber('SIGPIPE')
     const { failureOf, reportFailure } = await import('./output/failure.ts')
-    reportFailure(failureOf(error), json)
-    return runsSomething ? HEARTH_FAILED : 1
+    const failure = failureOf(error)
+    reportFailure(failure, json)
+    return runsSomething ? failureExitCode(failure) : 1
   }
 }
 

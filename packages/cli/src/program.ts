@@ -18,7 +18,7 @@ export function makeProgram(finish: (exitCode: number) => void): Command {
     .enablePositionalOptions()
     .showSuggestionAfterError()
     .exitOverride()
-    .configureOutput({ writeErr: () => undefined })
+    .configureOutput({ outputError: () => undefined })
   addDoctor(program, finish)
   addRun(program, finish)
   addShell(program, finish)
@@ -41,7 +41,7 @@ function addRun(program: Command, finish: (exitCode: number) => void): void {
     .passThroughOptions()
     .addHelpText(
       'after',
-      '\nEnds with the exit code of the command, 124 after a timeout, 125 when Hearth itself failed.\n' +
+      '\nEnds with the exit code of the command, 124 after a timeout, 127 when there is no such\ncommand, 125 when Hearth itself failed.\n' +
         "\n  hearth run --at-least gvisor -- python3 -c 'print(2+2)'\n  echo hi | hearth run --memory 256M -- wc -c",
     )
   common(addSandboxOptions(command)).action(async (words: string[], options: SandboxOptions & CommonOptions) =>

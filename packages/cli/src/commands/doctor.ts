@@ -84,8 +84,7 @@ function reportJson({ rungs, cgroups, store, templates, home, root }: Report): o
 }
 
 function reportText(report: Report): string {
-  const strongestFirst = report.rungs.toReversed()
-  const rungs = table([['RUNG', 'STATE', 'DRIVER', ''], ...strongestFirst.flatMap(rungRows)])
+  const rungs = table([['RUNG', 'STATE', 'DRIVER', ''], ...report.rungs.flatMap(rungRows)])
   const facts = table([
     ['cgroups', cgroupText(report.cgroups)],
     ['store', storeText(report.store)],

@@ -47,7 +47,11 @@ async function createSandbox(hearth: Hearth, options: ShellOptions, interrupts: 
 }
 
 async function attachTerminal(sandbox: Sandbox, command: readonly string[], interrupts: Interrupts): Promise<number> {
-  const size = (): { rows: number; cols: number } => ({ rows: process.stdout.rows, cols: process.stdout.columns })
+  // A terminal that nobody has given a size says zero.
+  const size = (): { rows: number; cols: number } => ({
+    rows: process.stdout.rows || 24,
+    cols: process.stdout.columns || 80,
+  })
   const child = await sandbox.spawn([...command], { pty: size(), stdin: 'pipe', signal: interrupts.signal })
   interrupts.forwardTo(child)
   // A resize that arrives after the end has nobody to tell.

@@ -116,7 +116,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 async function command(program: string, args: readonly string[]): Promise<void> {
-  await execute(program, args, { env: { PATH, LC_ALL: 'C' } })
+  await execute(program, args, { env: { PATH, LC_ALL: 'C' }, timeout: 60_000 })
 }
 
 function describe(error: unknown): string {

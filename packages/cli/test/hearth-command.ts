@@ -1,0 +1,67 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export const BINARY = join(import.meta.dirname, '../bin/hearth.js')
+
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly bytes: Buffer
+}
+
+/** The real binary, started as a user would, with a home of its own. */
+export class HearthCommand implements AsyncDisposable {
+  readonly home: string
+
+  private constructor(home: string) {
+    this.home = home
+  }
+
+  static async create(): Promise<HearthCommand> {
+    return new HearthCommand(await mkdtemp(join(tmpdir(), 'hearth-cli-')))
+  }
+
+  /** Starts it; `finished` collects what it says. */
+  start(args: readonly string[], program = BINARY): { child: ChildProcess; finished: Promise<Finished> } {
+    const child = spawn(program, args, { env: { ...process.env, HEARTH_HOME: this.home }, stdio: 'pipe' })
+    const stdout: Buffer[] = []
+    let stderr = ''
+    child.stdout.on('data', (data: Buffer) => stdout.push(data))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+    // A command that ends before it has read everything closes the pipe; that is not the test's business.
+    child.stdin.on('error', () => undefined)
+    const finished = new Promise<Finished>((resolve, reject) => {
+      child.on('error', reject)
+      child.on('close', (code) => {
+        const bytes = Buffer.concat(stdout)
+        resolve({ code, stdout: bytes.toString(), stderr, bytes })
+      })
+    })
+    return { child, finished }
+  }
+
+  async run(args: readonly string[], input: string | Uint8Array = ''): Promise<Finished> {
+    const { child, finished } = this.start(args)
+    child.stdin?.end(input)
+    return await finished
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.home, { recursive: true, force: true })
+  }
+}
+
+/** Waits until the command has said this on standard output. */
+export async function said(child: ChildProcess, text: string): Promise<void> {
+  let seen = ''
+  child.stdout?.on('data', (data: Buffer) => (seen += data.toString()))
+  for (let waited = 0; waited < 30_000; waited += 20) {
+    if (seen.includes(text)) return
+    await sleep(20)
+  }
+  throw new Error(`the command has not said '${text}', only '${seen}'`)
+}
