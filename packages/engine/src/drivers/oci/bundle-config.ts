@@ -3,6 +3,7 @@ import type { OciSeccomp } from '../seccomp/to-oci-seccomp.ts'
 import { GUEST_PATH, type StagedRoot } from '../staging/staged-root.ts'
 import { GUEST_CAPABILITIES } from './capabilities.ts'
 import { kernelInterfaces } from './kernel-interfaces.ts'
+import { sharedMemoryBytes } from './shared-memory.ts'
 
 export interface Mount {
   readonly destination: string
@@ -14,7 +15,7 @@ export interface Mount {
 export interface BundleInput {
   readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts'>
   readonly hostname: string
-  readonly limits: Pick<Limits, 'memoryBytes'>
+  readonly limits: Pick<Limits, 'memoryBytes' | 'diskBytes'>
   readonly seccomp: OciSeccomp
   readonly variant?: BundleVariant
 }
@@ -50,7 +51,7 @@ export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }
       capabilities: capabilitySets(),
       rlimits: variant.rlimits ?? [],
     },
-    mounts: [...mounts(staged, limits.memoryBytes), ...(variant.mounts ?? [])],
+    mounts: [...mounts(staged, sharedMemoryBytes(limits)), ...(variant.mounts ?? [])],
     linux: {
       namespaces: NAMESPACES.map((type) => ({ type })),
       maskedPaths: [...maskedFiles, ...maskedDirectories],
@@ -69,19 +70,17 @@ function capabilitySets(): Record<
   return { bounding: given, effective: given, permitted: given, inheritable: [], ambient: [] }
 }
 
-function mounts(staged: BundleInput['staged'], memoryBytes: number): Mount[] {
+function mounts(staged: BundleInput['staged'], sharedBytes: number): Mount[] {
   const readOnlyBind = (source: string, destination: string): Mount => ({
     destination,
     type: 'bind',
     source,
     options: ['rbind', 'ro', 'nosuid', 'nodev', 'rprivate'],
   })
-  const sharedBytes = Math.floor(memoryBytes / 2)
   const kernel: [string, string, string[]][] = [
     ['/proc', 'proc', ['nosuid', 'noexec', 'nodev']],
     ['/dev', 'tmpfs', ['nosuid', 'noexec', 'strictatime', 'mode=755', 'size=65536']],
     ['/dev/pts', 'devpts', ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620']],
-    // Bounded, and counted as memory.
     ['/dev/shm', 'tmpfs', ['nosuid', 'noexec', 'nodev', 'mode=1777', `size=${sharedBytes}`]],
   ]
   return [

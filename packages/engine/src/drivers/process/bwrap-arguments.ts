@@ -1,6 +1,7 @@
 import type { Limits } from '@hearth/contract'
 import { GUEST_CAPABILITIES } from '../oci/capabilities.ts'
 import { kernelInterfaces } from '../oci/kernel-interfaces.ts'
+import { sharedMemoryBytes } from '../oci/shared-memory.ts'
 import { GUEST_PATH, type StagedRoot } from '../staging/staged-root.ts'
 
 /** Where the keeper leaves the seccomp filter open. */
@@ -9,7 +10,7 @@ export const FILTER_DESCRIPTOR = 10
 interface BwrapInput {
   readonly bwrap: string
   readonly hostname: string
-  readonly limits: Pick<Limits, 'memoryBytes'>
+  readonly limits: Pick<Limits, 'memoryBytes' | 'diskBytes'>
   readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts'>
 }
 
@@ -26,7 +27,7 @@ export function bwrapArguments({ bwrap, hostname, limits, staged }: BwrapInput):
     staged.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
     ['--ro-bind', staged.guest, GUEST_PATH],
     processFileSystem(),
-    devices(limits.memoryBytes),
+    devices(limits),
     ['--', GUEST_PATH],
   ].flat()
 }
@@ -44,8 +45,8 @@ function processFileSystem(): string[] {
   ]
 }
 
-/** /dev itself is a tmpfs without a bound, hence read-only; shared memory is bounded and counts as memory. */
-function devices(memoryBytes: number): string[] {
-  const sharedBytes = String(Math.floor(memoryBytes / 2))
-  return ['--dev', '/dev', '--perms', '1777', '--size', sharedBytes, '--tmpfs', '/dev/shm', '--remount-ro', '/dev']
+/** /dev itself is a tmpfs without a bound, hence read-only. */
+function devices(limits: BwrapInput['limits']): string[] {
+  const size = String(sharedMemoryBytes(limits))
+  return ['--dev', '/dev', '--perms', '1777', '--size', size, '--tmpfs', '/dev/shm', '--remount-ro', '/dev']
 }
