@@ -7,7 +7,7 @@ export interface BuildContext {
   readonly progress: Progress
   readonly signal: AbortSignal
   /** True when a root with this digest exists already, so that it need not be made again. */
-  has(digest: string): Promise<boolean>
+  readonly has: (digest: string) => Promise<boolean>
 }
 
 /** What a build gives: a root in the workspace, or null when `has` said that it exists. */
