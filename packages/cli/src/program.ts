@@ -23,6 +23,7 @@ export function makeProgram(finish: (exitCode: number) => void): Command {
   addRun(program, finish)
   addShell(program, finish)
   addTemplate(program, finish)
+  addBench(program, finish)
   return program
 }
 
@@ -77,6 +78,20 @@ function addTemplate(program: Command, finish: (exitCode: number) => void): void
     .action(async (names: string[], options: CommonOptions) =>
       finish(await (await load()).removeTemplates(names, options)),
     )
+}
+
+function addBench(program: Command, finish: (exitCode: number) => void): void {
+  const command = program
+    .command('bench')
+    .description('measure each rung next to the floor of this machine')
+    .option('--rung <name>', 'only this rung (repeatable)', (name: string, previous: string[] | undefined) => [
+      ...(previous ?? []),
+      name,
+    ])
+    .option('--quick', 'fewer samples')
+  common(command).action(async (options: CommonOptions & { quick?: boolean; rung?: string[] }) =>
+    finish(await (await import('./commands/bench.ts')).bench(options)),
+  )
 }
 
 function common(command: Command): Command {
