@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, rmdirSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, rmdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -8,6 +8,22 @@ const END = frame('KeeperEnd', 0, {})
 
 /** Leaves behind a process that has left its session, its group and its parent, and writes down its number. */
 const ESCAPE = `setsid sh -c 'setsid sleep 1000 & echo $! >escaped' >/dev/null 2>&1 <&1 &`
+
+describe('a keeper without an engine', () => {
+  it('keeps the deadline that the engine wrote down, and one that was moved', { timeout: 30_000 }, async () => {
+    await using expired = new TestKeeper()
+    await using renewed = new TestKeeper()
+    const pid = await expired.launch()
+    await renewed.launch()
+    writeFileSync(join(expired.directory, 'deadline'), String(Date.now() - 1))
+    writeFileSync(join(renewed.directory, 'deadline'), String(Date.now() + 60_000))
+    expired.connection.socket.destroy()
+    renewed.connection.socket.destroy()
+    await expect(expired.exited).resolves.toBe(0)
+    expect(expired.exitFile()).toMatchObject({ reason: 'expired' })
+    expect([isAlive(pid), renewed.has('exit.json')]).toEqual([false, false])
+  })
+})
 
 describe('the end of a runtime', () => {
   it.each([

@@ -61,6 +61,7 @@ static const char *reason_text(enum relay_reason reason) {
     case RELAY_VIOLATION: return "violation";
     case RELAY_CLOSED: return "closed";
     case RELAY_ABANDONED: return "abandoned";
+    case RELAY_EXPIRED: return "expired";
     default: return "exited";
   }
 }

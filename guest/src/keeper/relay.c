@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 #include "relay.h"
 #include "signals.h"
+#include "text-file.h"
 #include "traffic.h"
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,8 +18,8 @@
 #define DRAIN_MILLISECONDS 2000
 // After this long without traffic the memory of the buffers is given back.
 #define IDLE_MILLISECONDS 300
-// How often a keeper without an engine looks whether one could still come.
-#define ABANDONED_MILLISECONDS 5000
+// How often a keeper without an engine looks at the deadline, and whether an engine could still come.
+#define ALONE_MILLISECONDS 5000
 #define KEPT_BYTES (16u * 1024u)
 
 int64_t relay_now(void) {
@@ -78,16 +80,27 @@ static int wait_for_events(struct relay *relay, struct pollfd polls[5], bool bus
   watch(&polls[2], relay->engine, engine);
   watch(&polls[3], relay->guest, guest);
   watch(&polls[4], relay->listener, POLLIN);
-  int patience = relay->engine < 0 ? ABANDONED_MILLISECONDS : -1;
+  int patience = relay->engine < 0 ? ALONE_MILLISECONDS : -1;
   int timeout = relay->guest < 0 ? 1000 : busy ? IDLE_MILLISECONDS : patience;
   return poll(polls, 5, timeout);
 }
 
-// Without an engine and without a name in the file system nobody will ever find this sandbox again.
-static bool is_abandoned(struct relay *relay) {
-  if (relay->engine >= 0 || relay_now() - relay->looked_at < ABANDONED_MILLISECONDS) return false;
+// The engine keeps the deadline and writes it down; its file is read here, so that renewing needs no message.
+static bool is_expired(void) {
+  char text[32];
+  struct timespec now;
+  if (text_file_get("deadline", text, sizeof text) <= 0) return false;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000 > strtoll(text, NULL, 10);
+}
+
+// Nobody looks after a sandbox without an engine but its keeper: is it to end?
+static enum relay_reason look_after(struct relay *relay) {
+  if (relay->engine >= 0 || relay_now() - relay->looked_at < ALONE_MILLISECONDS) return RELAY_GOES_ON;
   relay->looked_at = relay_now();
-  return access("link.sock", F_OK) != 0 && errno == ENOENT;
+  // Without a name in the file system nobody will ever find it again.
+  if (access("link.sock", F_OK) != 0 && errno == ENOENT) return RELAY_ABANDONED;
+  return is_expired() ? RELAY_EXPIRED : RELAY_GOES_ON;
 }
 
 static void take_errors(struct relay *relay) {
@@ -110,7 +123,7 @@ void relay_run(struct relay *relay) {
     if (events == 0 && busy) give_back_memory(relay);
     busy = events != 0;
     if (relay->guest < 0 && relay_now() - relay->closed_at > CLOSED_GRACE_MILLISECONDS) end_with(relay, RELAY_CLOSED);
-    if (is_abandoned(relay)) end_with(relay, RELAY_ABANDONED);
+    end_with(relay, look_after(relay));
     if (events <= 0) continue;
     if (polls[0].revents) {
       if (keeper_signals_take(relay->signals)) end_with(relay, RELAY_TOLD);

@@ -11,6 +11,7 @@ enum relay_reason {
   RELAY_CLOSED,    // the guest closed its stream and the runtime did not follow
   RELAY_TOLD,      // KeeperEnd or SIGTERM
   RELAY_ABANDONED, // no engine is there and none can come: link.sock is gone
+  RELAY_EXPIRED,   // no engine is there, and the deadline has passed
   RELAY_VIOLATION, // the guest broke a rule of the link
 };
 

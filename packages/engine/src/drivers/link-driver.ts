@@ -19,6 +19,8 @@ import { freeResources, readResources, writeResources, type MachineResources } f
 import type { LinkRuntime } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
 
+const KILL_PATIENCE_MS = 500
+
 /** What all link drivers of one Hearth share. */
 export interface LinkServices {
   readonly paths: HostPaths
@@ -191,7 +193,8 @@ class MachineHandle {
     if (this.#outcome === null) {
       this.#outcome = 'killed'
       this.#socket.write(encodeFrame('KeeperEnd', {}))
-      const patience = setTimeout(() => this.#socket.destroy(), 5000)
+      // The frame waits behind what a guest does not read; a signal does not.
+      const patience = setTimeout(() => void endKeeper(this.#directory), KILL_PATIENCE_MS)
       await this.ended.finally(() => clearTimeout(patience))
     }
     await this.ended

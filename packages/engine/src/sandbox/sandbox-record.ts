@@ -55,8 +55,11 @@ export async function makeSandboxDirectory(root: string, id: SandboxId): Promise
 export async function writeRecord(directory: string, info: SandboxInfo, driver: string): Promise<void> {
   const record: SandboxRecord = { info, driver, owner: ownIdentity() }
   const temporary = join(directory, `${FILE}.new`)
-  await writeFile(temporary, JSON.stringify(record), { mode: 0o600 })
-  await rename(temporary, join(directory, FILE))
+  await Promise.all([
+    writeFile(temporary, JSON.stringify(record), { mode: 0o600 }).then(() => rename(temporary, join(directory, FILE))),
+    // What a keeper reads when no engine is there any more to end its sandbox.
+    writeFile(join(directory, 'deadline'), String(info.expiresAt.getTime()), { mode: 0o600 }),
+  ])
 }
 
 /** Null when there is none; throws when it is not one of ours. */
