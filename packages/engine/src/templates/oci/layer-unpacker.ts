@@ -95,6 +95,8 @@ export class LayerUnpacker {
       if (header.type === 'directory') this.#late.set(this.#root, header)
       return
     }
+    // Directories of that form are notes of one storage driver to itself, like the files that `#whiteout` passes over.
+    if (components.some((component) => component.startsWith(WHITEOUT))) return
     if (name.startsWith(WHITEOUT)) {
       this.#whiteout(components, name)
       return

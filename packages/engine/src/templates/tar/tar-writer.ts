@@ -8,6 +8,8 @@ export function tarHeader(header: TarHeader): Buffer {
     ...(Buffer.byteLength(header.path) > 100 || !isAscii(header.path) ? { path: header.path } : {}),
     ...(Buffer.byteLength(header.target) > 100 || !isAscii(header.target) ? { linkpath: header.target } : {}),
     ...(header.size >= 8 ** 11 ? { size: String(header.size) } : {}),
+    ...(header.uid >= 8 ** 7 ? { uid: String(header.uid) } : {}),
+    ...(header.gid >= 8 ** 7 ? { gid: String(header.gid) } : {}),
   }
   const records = Buffer.concat(Object.entries(long).map(([key, value]) => paxRecord(key, value)))
   const own = block(header, FLAGS[header.type])
@@ -28,8 +30,8 @@ function block(header: TarHeader, flag: string): Buffer {
   const bytes = Buffer.alloc(BLOCK)
   bytes.write(header.path, 0, 100)
   octal(bytes, 100, 8, header.mode)
-  octal(bytes, 108, 8, header.uid)
-  octal(bytes, 116, 8, header.gid)
+  octal(bytes, 108, 8, header.uid < 8 ** 7 ? header.uid : 0)
+  octal(bytes, 116, 8, header.gid < 8 ** 7 ? header.gid : 0)
   octal(bytes, 124, 12, header.size < 8 ** 11 ? header.size : 0)
   octal(bytes, 136, 12, Math.max(0, Math.floor(header.modifiedMs / 1000)))
   bytes.write(flag, 156)
