@@ -1,6 +1,8 @@
+#define _GNU_SOURCE
 #include "supervisor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -28,7 +30,7 @@ static void arrange_descriptors(const struct launch *launch) {
   dup2(launch->output, 1);
   dup2(launch->error, 2);
   // The target's own descriptors are 0 to 2; this one closes itself when it is executed.
-  if (launch->status != STATUS_DESCRIPTOR) dup3(launch->status, STATUS_DESCRIPTOR, 02000000 /* O_CLOEXEC */);
+  if (launch->status != STATUS_DESCRIPTOR) dup3(launch->status, STATUS_DESCRIPTOR, O_CLOEXEC);
   close_from(STATUS_DESCRIPTOR + 1);
 }
 

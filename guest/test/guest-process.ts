@@ -14,9 +14,12 @@ import {
 } from '../../packages/engine/src/link/messages.gen.ts'
 import { HEADER_BYTES, PayloadReader, PayloadWriter } from '../../packages/engine/src/link/wire.ts'
 
-const program = process.env['HEARTH_GUEST'] ?? fileURLToPath(new URL('../build/hearth-guest-sanitized', import.meta.url))
+const program =
+  process.env['HEARTH_GUEST'] ?? fileURLToPath(new URL('../build/hearth-guest-sanitized', import.meta.url))
 
-export type Message = { [Name in MessageName]: { readonly name: Name; readonly channel: number; readonly body: Messages[Name] } }[MessageName]
+export type Message = {
+  [Name in MessageName]: { readonly name: Name; readonly channel: number; readonly body: Messages[Name] }
+}[MessageName]
 
 /** Which messages end a channel, when they are not part of a listing. */
 const FINAL = new Set<MessageName>(['Done', 'Failed', 'Exited', 'Close'])
@@ -60,7 +63,7 @@ export class Conversation {
         }
       })
     }
-    return this.#queue.shift()!
+    return present(this.#queue.shift())
   }
 
   async expect<Name extends MessageName>(name: Name, timeoutMs?: number): Promise<Messages[Name]> {
@@ -84,6 +87,12 @@ export class Conversation {
   }
 }
 
+/** The value, which the test takes to be there. */
+export function present<Value>(value: Value | null | undefined): Value {
+  if (value === undefined || value === null) throw new Error('a value is missing')
+  return value
+}
+
 function text(body: unknown): string {
   return JSON.stringify(body, (_key, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))
 }
@@ -95,18 +104,23 @@ export class GuestProcess {
   readonly #conversations = new Map<number, Conversation>()
   readonly #nonce = randomBytes(16)
   readonly control: Conversation
-  #received = Buffer.alloc(0)
+  #received: Buffer = Buffer.alloc(0)
   #errors = ''
   #nextChannel = 1
 
-  constructor(options: { readonly command?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {}) {
+  constructor(
+    options: { readonly command?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {},
+  ) {
     const [file, ...rest] = [...(options.command ?? []), program]
-    this.child = spawn(file!, rest, { stdio: ['pipe', 'pipe', 'pipe'], env: { ASAN_OPTIONS: 'detect_leaks=1', ...options.environment } })
-    this.#input = this.child.stdin!
+    this.child = spawn(present(file), rest, {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ASAN_OPTIONS: 'detect_leaks=1', ...options.environment },
+    })
+    this.#input = present(this.child.stdin)
     this.#input.on('error', (error) => (this.#errors += String(error)))
-    const output: Readable = this.child.stdout!
+    const output: Readable = present(this.child.stdout)
     output.on('data', (bytes: Buffer) => this.#take(bytes))
-    this.child.stderr!.on('data', (bytes: Buffer) => (this.#errors += bytes.toString()))
+    present(this.child.stderr).on('data', (bytes: Buffer) => (this.#errors += bytes.toString()))
     this.control = new Conversation(this, 0)
     this.#conversations.set(0, this.control)
   }
@@ -155,7 +169,9 @@ export class GuestProcess {
       const name = GUEST_MESSAGES.get(this.#received.readUInt8(at + 4))
       if (name === undefined) throw new Error('unknown message')
       const channel = this.#received.readUInt32LE(at + 8)
-      const reader = new PayloadReader(Buffer.from(this.#received.subarray(at + HEADER_BYTES, at + HEADER_BYTES + length)))
+      const reader = new PayloadReader(
+        Buffer.from(this.#received.subarray(at + HEADER_BYTES, at + HEADER_BYTES + length)),
+      )
       const body = DECODERS[name](reader)
       reader.finish()
       this.#conversations.get(channel)?.receive({ name, channel, body } as Message)
@@ -180,7 +196,16 @@ export class GuestProcess {
   }
 }
 
-export const SPAWN: Messages['Spawn'] = { flags: 0, argv: [], environment: [], cwd: '/', user: '', timeoutMilliseconds: 0n, rows: 0, cols: 0 }
+export const SPAWN: Messages['Spawn'] = {
+  flags: 0,
+  argv: [],
+  environment: [],
+  cwd: '/',
+  user: '',
+  timeoutMilliseconds: 0n,
+  rows: 0,
+  cols: 0,
+}
 export const DEFAULT_MODE = 0xffffffff
 export { WINDOW }
 

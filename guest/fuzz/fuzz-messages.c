@@ -1,0 +1,99 @@
+// Arbitrary bytes as the stream of a host: cutting into frames, sessions, channels, credit and every decoder. The requests themselves
+// are replaced, since they would act on this machine.
+#include "channel.h"
+#include "framing.h"
+#include "link.h"
+#include "loop.h"
+#include "requests.h"
+#include "session.h"
+
+static struct buffer output;
+struct buffer *link_output(void) { return &output; }
+
+// A channel that takes everything and has a little to say.
+static void data(struct channel *channel, struct slice bytes) { channel_grant(channel, bytes.length); }
+static void eof(struct channel *channel) { channel_end(channel); }
+static void destroy(struct channel *channel) { free(channel); }
+static enum produced produce(struct channel *channel, struct buffer *out) {
+  uint32_t length = channel_turn_bytes(channel);
+  if (length > 16) length = 16;
+  static const uint8_t bytes[16];
+  encode_data(out, channel->id, &(struct message_data){{bytes, length}});
+  channel->send_credit -= length;
+  return channel->send_credit % 3 ? PRODUCED_END : PRODUCED_NOTHING;
+}
+
+static void open_channel(uint32_t id) {
+  static const struct channel_kind kind = {.data = data, .eof = eof, .produce = produce, .destroy = destroy};
+  struct channel *channel = calloc(1, sizeof *channel);
+  if (!channel || !channel_open(channel, id, &kind)) return;
+  channel_grant(channel, 1000);
+  channel_ready(channel);
+}
+
+static volatile uint64_t seen;
+static void touch(struct slice slice) {
+  for (uint32_t i = 0; i < slice.length; i++) seen += slice.bytes[i];
+}
+static void touch_list(struct slice_list list) {
+  for (uint32_t i = 0, count = list.count; i < count; i++) touch(slice_list_next(&list));
+}
+
+#define SERVE(name, ...)                                                          \
+  void serve_##name(uint32_t channel, const struct message_##name *message) {     \
+    (void)message;                                                                \
+    __VA_ARGS__;                                                                  \
+    open_channel(channel);                                                        \
+  }
+
+SERVE(configure, touch(message->hostname), touch(message->entropy), touch_list(message->environment), touch(message->workdir))
+SERVE(spawn, touch_list(message->argv), touch_list(message->environment), touch(message->cwd), touch(message->user))
+SERVE(attach, (void)0)
+SERVE(signal, (void)0)
+SERVE(resize, (void)0)
+SERVE(forget, (void)0)
+SERVE(stdin, (void)0)
+SERVE(stat, touch(message->path))
+SERVE(list, touch(message->path))
+SERVE(read, touch(message->path))
+SERVE(write, touch(message->path), touch(message->user))
+SERVE(make_directory, touch(message->path), touch(message->user))
+SERVE(rename, touch(message->path), touch(message->to))
+SERVE(remove, touch(message->path))
+SERVE(symlink, touch(message->path), touch(message->target))
+SERVE(change_mode, touch(message->path))
+SERVE(watch, touch(message->path))
+SERVE(create_tar, touch(message->path))
+SERVE(extract_tar, touch(message->path), touch(message->user))
+SERVE(connect, (void)0)
+void serve_list_processes(uint32_t channel) { open_channel(channel); }
+void serve_statistics(uint32_t channel) { open_channel(channel); }
+void serve_shutdown(uint32_t channel) { open_channel(channel); }
+
+// The decoders of what only the keeper and the host read: the same table, so the same bugs.
+static void decode_others(struct slice payload) {
+  struct message_keeper_launch launch;
+  struct message_process process;
+  struct message_entry entry;
+  if (decode_keeper_launch(payload, &launch)) touch_list(launch.steps), touch_list(launch.cleanup);
+  if (decode_process(payload, &process)) touch_list(process.argv);
+  if (decode_entry(payload, &entry)) touch(entry.path), touch(entry.target);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+  decode_others((struct slice){bytes, (uint32_t)length});
+  for (size_t used = 0; used < length;) {
+    struct frame frame;
+    size_t taken = framing_next(bytes + used, length - used, &frame);
+    if (taken == 0) break;
+    if (taken > length - used) __builtin_trap();
+    used += taken;
+    if (frame.valid) session_receive(frame.header.type, frame.header.channel, frame.payload);
+    for (int i = 0; i < 4 && channel_produce_next(&output); i++) continue;
+    if (output.length > 1 << 20) output.length = 0;
+  }
+  session_violation();
+  if (channel_count() != 0) __builtin_trap();
+  output.length = 0;
+  return 0;
+}

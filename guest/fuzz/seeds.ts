@@ -1,0 +1,100 @@
+// Writes the seed corpus: one small, valid input of each kind. Run it after the table of messages changed.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync, mkdirSync, linkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  ENCODERS,
+  MESSAGE_TYPES,
+  type MessageName,
+  type Messages,
+} from '../../packages/engine/src/link/messages.gen.ts'
+import { PayloadWriter } from '../../packages/engine/src/link/wire.ts'
+
+const corpus = new URL('corpus/', import.meta.url).pathname
+
+function frame<Name extends MessageName>(name: Name, channel: number, body: Messages[Name]): Buffer {
+  const writer = new PayloadWriter()
+  ENCODERS[name](body, writer)
+  return writer.finish(MESSAGE_TYPES[name], channel)
+}
+
+const hello = frame('Hello', 0, { version: 1, nonce: Buffer.from('nonce') })
+const spawn = {
+  flags: 4,
+  argv: ['sh', '-c', 'x'],
+  environment: ['A=1'],
+  cwd: '/',
+  user: '',
+  timeoutMilliseconds: 0n,
+  rows: 0,
+  cols: 0,
+}
+const configure = {
+  hostname: 'h',
+  realtimeNanoseconds: 1n,
+  entropy: Buffer.from('e'),
+  environment: ['A=1'],
+  workdir: '/w',
+  user: 'u',
+  openFiles: 1,
+  pids: 1,
+  retainedOutputBytes: 1,
+  flags: 1,
+}
+const messages: Record<string, readonly Buffer[]> = {
+  hello: [hello],
+  ping: [hello, frame('Ping', 0, { token: 1n })],
+  configure: [hello, frame('Configure', 1, configure)],
+  spawn: [hello, frame('Spawn', 1, spawn), frame('Data', 1, { bytes: Buffer.from('abc') }), frame('Eof', 1, {})],
+  files: [
+    hello,
+    frame('Stat', 1, { path: '/a', flags: 1 }),
+    frame('Read', 2, { path: '/a', offset: 0n, length: 5n }),
+    frame('Credit', 2, { bytes: 9 }),
+    frame('Write', 3, { path: '/b', mode: 420, user: '', flags: 0 }),
+    frame('Close', 3, {}),
+  ],
+  others: [
+    hello,
+    frame('ListProcesses', 1, {}),
+    frame('Connect', 2, { port: 80 }),
+    frame('Watch', 3, { path: '/', flags: 1 }),
+    hello,
+  ],
+  lost: [hello, Buffer.alloc(20, 0xff), hello, frame('Statistics', 4, {})],
+}
+for (const [name, frames] of Object.entries(messages))
+  writeFileSync(join(corpus, 'messages', name), Buffer.concat(frames))
+
+const directory = mkdtempSync(join(tmpdir(), 'hearth-seeds-'))
+mkdirSync(join(directory, 'a'))
+writeFileSync(join(directory, 'a/file'), 'content')
+writeFileSync(join(directory, 'a', 'n'.repeat(120)), 'long')
+linkSync(join(directory, 'a/file'), join(directory, 'a/hard'))
+symlinkSync('a/file', join(directory, 'soft'))
+for (const format of ['gnu', 'pax', 'ustar']) {
+  const files = format === 'ustar' ? ['a/file', 'a/hard', 'soft'] : ['a', 'soft']
+  const archive = execFileSync('tar', [
+    '-C',
+    directory,
+    `--format=${format}`,
+    '--sort=name',
+    '--mtime=@1',
+    '-b1',
+    '-cf',
+    '-',
+    ...files,
+  ])
+  writeFileSync(join(corpus, 'tar', format), archive)
+}
+rmSync(directory, { recursive: true })
+
+writeFileSync(
+  join(corpus, 'passwd', 'usual'),
+  '\u0080root:x:0:0:root:/root:/bin/sh\nu:x:1000:1000::/home/u:\nroot:x:0:\nwheel:x:10:root,u\n',
+)
+writeFileSync(
+  join(corpus, 'passwd', 'odd'),
+  '\u0040::::::\nroot:x:99999999999:1\n:\n\nwheel:x:abc:root\nwheel:x:4294967295:,,root\n',
+)
