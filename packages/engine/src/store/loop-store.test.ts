@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,15 +44,13 @@ describe('the store on a loop file', () => {
     expect(await mountsOf(paths.store)).toBe(1)
   })
 
-  it.runIf(root)('is mounted again with its content, and quickly when it is there', async () => {
+  it.runIf(root)('is mounted again with its content, and left alone when it is there', async () => {
     await writeFile(join(paths.store, 'kept'), 'yes')
-    const { execFileSync } = await import('node:child_process')
     execFileSync('umount', [paths.store])
     expect(await ensureStore(paths, environment)).toEqual({ kind: 'btrfs', reason: null })
     expect(await readFile(join(paths.store, 'kept'), 'utf8')).toBe('yes')
-    const started = performance.now()
-    await ensureStore(paths, environment)
-    expect(performance.now() - started).toBeLessThan(100)
+    // What is mounted is found so without asking the guest program or taking the lock.
+    expect(await ensureStore({ ...paths, guest: '/bin/false' }, environment)).toEqual({ kind: 'btrfs', reason: null })
   })
 
   it.runIf(root)('is a directory when quotas cannot be enabled, and nothing stays mounted', async () => {

@@ -1,0 +1,25 @@
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+
+const folder = join(import.meta.dirname, '../examples')
+const execute = promisify(execFile)
+
+/** What each example must say; one that is not listed here fails. */
+const EXPECTED: Readonly<Record<string, RegExp>> = {
+  'at-least.ts': /^(got (container|gvisor|microvm), and inside I am \S+|refused: .+)$/m,
+  'background-server.ts': /^HTTP\/1\.0 200 OK\nhello from inside$/m,
+  'files.ts': /^Ada\nEdsger\nGrace\n\nfile names\.txt 17\nfile sorted\.txt 17$/m,
+  'limits.ts': /timed out true, said 'started'\n.*memory limit true\ntoo big: exit code [1-9]\d*\nstill here/,
+  'run-code.ts': /^sorted: \[1, 2, 3\]\na mistake is data: ZeroDivisionError\non Linux, exit code 3$/m,
+}
+
+describe('examples', () => {
+  it.each(readdirSync(folder).filter((name) => name.endsWith('.ts')))('%s', async (name) => {
+    const { stdout, stderr } = await execute(process.execPath, [join(folder, name)], { timeout: 110_000 })
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(EXPECTED[name] ?? /(?!)/)
+  })
+})
