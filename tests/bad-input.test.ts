@@ -122,7 +122,7 @@ describe('what does not exist', () => {
 })
 
 test('nothing is left behind by anything above', () => {
-  const left = takeInventory(home, [])
+  const left = takeInventory(home)
   expect(left).toMatchObject({ processes: [], mounts: [], directories: [] })
 })
 

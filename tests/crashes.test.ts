@@ -36,7 +36,7 @@ for (const rung of rungs) {
 
     beforeAll(async () => {
       await (await hearth.create({ rung, template: 'host' })).kill()
-      before = takeInventory(home, [])
+      before = takeInventory(home)
     })
 
     test('the keeper: the sandbox ends, typed, and leaves nothing', async () => {
@@ -48,7 +48,7 @@ for (const rung of rungs) {
       expect(HearthError.isInstance(failure) && failure.code).toMatch(/^(sandbox_ended|link_lost)$/)
       await expectRefusal(sandbox.exec('true'), 'sandbox_ended', 'link_lost')
       await sandbox.kill()
-      await eventuallyEqual(() => takeInventory(home, []), before)
+      await eventuallyEqual(() => takeInventory(home), before)
     })
 
     test('all of the runtime: the sandbox ends, typed, and leaves nothing', async () => {
@@ -58,7 +58,7 @@ for (const rung of rungs) {
       for (const pid of descendants(keeperOf(sandbox))) kill(pid)
       expect(await running).toMatchObject({ code: expect.stringMatching(/^(sandbox_ended|link_lost)$/) as unknown })
       await sandbox.kill()
-      await eventuallyEqual(() => takeInventory(home, []), before)
+      await eventuallyEqual(() => takeInventory(home), before)
     })
 
     test('a create that is given up leaves nothing', async () => {
@@ -70,7 +70,7 @@ for (const rung of rungs) {
         )
         if (outcome !== undefined) expect(outcome).toMatchObject({ code: 'aborted' })
       }
-      await eventuallyEqual(() => takeInventory(home, []), before)
+      await eventuallyEqual(() => takeInventory(home), before)
     })
   })
 }

@@ -8,7 +8,14 @@ export interface Behaviour {
   readonly codes: readonly ErrorCode[]
 }
 
-const NEVER_GREETS: readonly ErrorCode[] = ['launch_failed', 'protocol_violation', 'sandbox_ended', 'link_lost']
+/** A rung is tried out before it is used, so that a guest which never greets makes it unavailable. */
+const NEVER_GREETS: readonly ErrorCode[] = [
+  'rung_unavailable',
+  'launch_failed',
+  'protocol_violation',
+  'sandbox_ended',
+  'link_lost',
+]
 const GIVEN_UP: readonly ErrorCode[] = [...NEVER_GREETS, 'aborted', 'timeout']
 const VIOLATION: readonly ErrorCode[] = ['protocol_violation', 'sandbox_ended']
 
@@ -26,7 +33,6 @@ export const AT_CREATE: Readonly<Record<string, Behaviour>> = {
 
 /** Those that greet well and lie at the first command. */
 export const AT_COMMAND: Readonly<Record<string, Behaviour>> = {
-  'sends more than was granted': { number: 20, codes: VIOLATION },
   'sends a payload too short for its fields': { number: 21, codes: VIOLATION },
   'goes back in the output': { number: 22, codes: VIOLATION },
   'sends a message that does not exist': { number: 23, codes: VIOLATION },
@@ -34,11 +40,15 @@ export const AT_COMMAND: Readonly<Record<string, Behaviour>> = {
   'ends a process in a way that cannot be': { number: 25, codes: VIOLATION },
   'ends a channel again and again': { number: 26, codes: VIOLATION },
   'dies in the middle of a frame': { number: 27, codes: ['sandbox_ended', 'link_lost', 'protocol_violation'] },
-  'uses the reserved bytes': { number: 28, codes: VIOLATION },
+  // The keeper reads headers and ends the sandbox by itself.
+  'uses the reserved bytes': { number: 28, codes: ['sandbox_ended', 'link_lost', 'protocol_violation'] },
   'welcomes again and again': { number: 29, codes: VIOLATION },
   'sends pongs without end': { number: 30, codes: VIOLATION },
   'answers a command with a file': { number: 31, codes: VIOLATION },
 }
+
+/** Sends output without end; a reader that keeps up grants enough, one that does not read grants none. */
+export const OVERRUN = 20
 
 /** Greets well, and has twenty children that left it and ignore everything; never answers a command. */
 export const DETACHED_CHILDREN = 8

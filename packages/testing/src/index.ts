@@ -1,4 +1,4 @@
-export { expectRefusal } from './support/expectations.ts'
+export { eventually, expectRefusal } from './support/expectations.ts'
 export { describeDriver } from './describe-driver.ts'
 export type { DriverCapabilities, LimitEnforcement, LimitName, Need } from './support/capabilities.ts'
 export type { DriverSuiteOptions, SuiteSkip, Survivor } from './support/suite.ts'

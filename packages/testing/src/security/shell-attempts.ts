@@ -25,7 +25,7 @@ export const SHELL_ATTEMPTS: readonly ShellAttempt[] = [
   },
   { name: 'read the environment of a process of the host', script: (stage) => `cat /proc/${stage.victim}/environ` },
   {
-    name: 'write a file of the host',
+    name: 'write a file of the host by the shell',
     script: (stage) => `mkdir -p ${stage.directory}; echo x > ${stage.directory}/written`,
     happened: (stage) => stage.written,
   },
