@@ -7,7 +7,7 @@ import type { Cgroups } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
-import { connectKeeper, endKeeper, readRuntimeExit } from '../host/keeper-process.ts'
+import { connectKeeper, describeEnd, endKeeper } from '../host/keeper-process.ts'
 import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
 import { encodeFrame, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
@@ -93,7 +93,7 @@ export class LinkDriver implements Driver {
     resources: MachineResources,
     request: LaunchRequest | null,
   ): Promise<Machine> {
-    const link = new Link(socket)
+    const link = new Link(socket, () => describeEnd(directory))
     const handle = new MachineHandle(id, directory, socket, link, resources, this.#services)
     await link.hello({
       timeoutMs: BOUNDS.bootTimeoutMs,
@@ -180,13 +180,12 @@ class MachineHandle {
     if (this.#outcome === 'released') return await new Promise<never>(() => undefined)
     const violation = link.violation
     await endKeeper(this.#directory)
-    const exit = await readRuntimeExit(this.#directory)
+    const detail = describeEnd(this.#directory) ?? 'the link broke'
     this.#freed ??= this.#free()
     await this.#freed
     if (this.#outcome === 'killed') return { reason: 'killed', detail: 'killed' }
     if (violation !== null) return { reason: 'protocol_violation', detail: violation }
-    if (exit === null) return { reason: 'lost', detail: 'the keeper was killed' }
-    return { reason: 'exited', detail: exit.signal === null ? `exit code ${exit.exitCode}` : `signal ${exit.signal}` }
+    return { reason: 'exited', detail }
   }
 
   async kill(): Promise<void> {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -10,24 +10,47 @@ import { isAlive, type ProcessIdentity } from './process-identity.ts'
 /** How the runtime ended, as the keeper wrote it down. */
 export interface RuntimeExit {
   readonly exitCode: number | null
-  readonly signal: string | null
+  readonly signal: number | null
+  readonly reason: 'exited' | 'told' | 'violation' | 'closed' | 'abandoned' | 'expired'
 }
 
-const exitSchema = z.object({ exitCode: z.number().nullable(), signal: z.union([z.string(), z.number()]).nullable() })
+const exitSchema = z.object({
+  exitCode: z.number().nullable(),
+  signal: z.number().nullable(),
+  reason: z.enum(['exited', 'told', 'violation', 'closed', 'abandoned', 'expired']),
+})
 
 /** Null while the keeper lives, or when it was killed before it could write. */
-export async function readRuntimeExit(directory: string): Promise<RuntimeExit | null> {
-  const text = await readFile(join(directory, 'exit.json'), 'utf8').catch(() => null)
-  if (text === null) return null
-  const { exitCode, signal } = exitSchema.parse(JSON.parse(text))
-  return { exitCode, signal: signal === null ? null : String(signal) }
+export function readRuntimeExit(directory: string): RuntimeExit | null {
+  const text = readIfPresent(join(directory, 'exit.json'))
+  return text === null ? null : exitSchema.parse(JSON.parse(text))
 }
 
-/** Null when no keeper has registered there. */
-export async function readKeeper(directory: string): Promise<ProcessIdentity | null> {
-  const text = await readFile(join(directory, 'keeper.pid'), 'utf8').catch(() => null)
+/** Null when no keeper has registered there, or when it has ended in order. */
+export function readKeeper(directory: string): ProcessIdentity | null {
+  const text = readIfPresent(join(directory, 'keeper.pid'))
   const match = text === null ? null : /^(\d+) (\d+)\s*$/.exec(text)
   return match?.[1] === undefined || match[2] === undefined ? null : { pid: Number(match[1]), startTime: match[2] }
+}
+
+/** How the sandbox of that directory ended, in words; null while its keeper lives. */
+export function describeEnd(directory: string): string | null {
+  const exit = readRuntimeExit(directory)
+  if (exit !== null) {
+    if (exit.reason !== 'exited') return exit.reason
+    return exit.signal === null ? `exit code ${exit.exitCode}` : `signal ${exit.signal}`
+  }
+  const keeper = readKeeper(directory)
+  return keeper !== null && isAlive(keeper) ? null : 'its keeper is gone'
+}
+
+function readIfPresent(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
 }
 
 /** Connects to a keeper whose engine has gone. */
@@ -49,7 +72,7 @@ export async function connectKeeper(directory: string): Promise<Socket> {
 
 /** SIGTERM makes a keeper end its sandbox in order; SIGKILL is for one that does not. */
 export async function endKeeper(directory: string, patienceMs = 5000): Promise<void> {
-  const keeper = await readKeeper(directory)
+  const keeper = readKeeper(directory)
   if (keeper === null) return
   const until = performance.now() + patienceMs
   signal(keeper, 'SIGTERM')

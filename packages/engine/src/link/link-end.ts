@@ -1,13 +1,17 @@
 import { HearthError } from '@hearth/contract'
 
-/** Why a link is over: the host let go of it, the stream ended, or the guest broke the protocol and must be killed. */
+/**
+ * Why a link is over: the host let go of it, the stream ended, the machine behind it has ended, or the guest broke the
+ * protocol and must be killed.
+ */
 export interface LinkEnd {
-  readonly kind: 'closed' | 'lost' | 'violation'
+  readonly kind: 'closed' | 'lost' | 'ended' | 'violation'
   readonly detail: string
 }
 
 export function linkError(end: LinkEnd): HearthError {
   if (end.kind === 'violation')
     return new HearthError('protocol_violation', `the guest broke the protocol: ${end.detail}`)
+  if (end.kind === 'ended') return new HearthError('sandbox_ended', `the sandbox has ended: ${end.detail}`)
   return new HearthError('link_lost', end.detail)
 }

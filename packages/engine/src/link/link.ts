@@ -44,7 +44,8 @@ export class Link implements ChannelOwner {
   #lastChannel = 0
   #end: LinkEnd | null = null
 
-  constructor(stream: Duplex) {
+  /** `machineEnd` says how the machine ended, if it did, when the stream is over; null when only the stream is. */
+  constructor(stream: Duplex, machineEnd: () => string | null = () => null) {
     const ended = Promise.withResolvers<LinkEnd>()
     this.ended = ended.promise
     this.#resolveEnded = ended.resolve
@@ -53,9 +54,14 @@ export class Link implements ChannelOwner {
     this.#pings = new Pings((token) => this.#send('Ping', { token }, 0))
     this.#decoder = new FrameDecoder((type, channel, payload, stable) => this.#frame(type, channel, payload, stable))
     stream.on('data', (chunk: Buffer) => this.#received(chunk))
-    stream.on('error', (error) => this.#finish({ kind: 'lost', detail: `the link broke: ${error.message}` }))
-    stream.on('end', () => this.#finish({ kind: 'lost', detail: 'the other end closed the link' }))
-    stream.on('close', () => this.#finish({ kind: 'lost', detail: 'the link was closed' }))
+    const lost = (detail: string): void => {
+      if (this.#end !== null) return
+      const end = machineEnd()
+      this.#finish(end === null ? { kind: 'lost', detail } : { kind: 'ended', detail: end })
+    }
+    stream.on('error', (error) => lost(`the link broke: ${error.message}`))
+    stream.on('end', () => lost('the other end closed the link'))
+    stream.on('close', () => lost('the link was closed'))
   }
 
   /** Begins a session. What the guest says before its Welcome belongs to an earlier one and is ignored. */

@@ -34,7 +34,7 @@ async function sweepSandbox(id: SandboxId, directory: string, services: LinkServ
     return
   }
   if (isAlive(record.owner)) return
-  const keeper = await readKeeper(directory)
+  const keeper = readKeeper(directory)
   const runs = keeper !== null && isAlive(keeper)
   if (runs && record.info.expiresAt.getTime() > Date.now()) return
   await endKeeper(directory)

@@ -57,7 +57,11 @@ function run(code) {
 function describe(error) {
   const isError = error !== null && typeof error === 'object' && 'message' in error
   const traceback = isError && typeof error.stack === 'string' ? error.stack : util.inspect(error)
-  return { name: isError ? String(error.name) : 'Error', message: isError ? String(error.message) : util.inspect(error), traceback }
+  return {
+    name: isError ? String(error.name) : 'Error',
+    message: isError ? String(error.message) : util.inspect(error),
+    traceback,
+  }
 }
 
 function writeAll(descriptor, text) {
