@@ -32,6 +32,8 @@ const DESCRIPTORS = { kernel: 3, initramfs: 4, base: 5, upper: 6 } as const
 const OVERHEAD_MIB = 128
 /** QEMU's own threads beside one per processor: main loop, block workers, confinement. */
 const QEMU_THREADS = 80
+/** Whole processors limit themselves; this is for QEMU's own thread, which moves the bytes of disks and link. */
+const DEVICE_CPUS = 0.5
 const IDS = 65_536
 
 /** How one machine is started: QEMU, confined, with its files as open descriptors. */
@@ -69,7 +71,7 @@ export function machinePlan(parts: MachineParts, specification: MachineSpecifica
     cgroup: {
       memoryBytes: (memoryMebibytes(specification.memoryBytes) + overhead) * MiB,
       pids: processors + QEMU_THREADS,
-      cpus: specification.cpus,
+      cpus: specification.cpus + (processors === specification.cpus ? DEVICE_CPUS : 0),
     },
   }
 }
