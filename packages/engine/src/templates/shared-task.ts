@@ -1,3 +1,5 @@
+import { assertNotAborted, onAbort } from '../link/abort.ts'
+
 /** One piece of work that several callers wait for. It is aborted when the last of them has given up. */
 export class SharedTask<Value> {
   readonly #controller = new AbortController()
@@ -16,15 +18,14 @@ export class SharedTask<Value> {
   }
 
   async wait(signal: AbortSignal | undefined): Promise<Value> {
-    signal?.throwIfAborted()
+    assertNotAborted(signal)
     this.#waiting++
     const { promise: gaveUp, reject } = Promise.withResolvers<never>()
-    const abort = (): void => reject(signal?.reason as Error)
-    signal?.addEventListener('abort', abort, { once: true })
+    const stopListening = onAbort(signal, reject)
     try {
       return await Promise.race([this.#result, gaveUp])
     } finally {
-      signal?.removeEventListener('abort', abort)
+      stopListening()
       if (--this.#waiting === 0) this.#controller.abort()
     }
   }

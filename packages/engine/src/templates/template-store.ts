@@ -148,7 +148,9 @@ export class TemplateStore {
     const identity = await source.identity()
     await using workspace = await this.#workspace(fileName)
     const has = async (digest: string): Promise<boolean> => await exists(this.#rootPath(digest))
-    const built = await source.build({ workspace: workspace.path, progress, signal, has })
+    const built = await source.build({ workspace: workspace.path, progress, signal, has }).catch((error: unknown) => {
+      throw HearthError.isInstance(error) ? error : buildFailed(name, error)
+    })
     const { digest, environment, workdir, user } = built
     // Held until the name is written, so that `remove` of another name cannot take the root in between.
     await using _roots = await BuildLock.acquire(this.#locks, 'roots', signal, () => undefined)
@@ -174,6 +176,12 @@ export class TemplateStore {
     await mkdir(path)
     return { path, [Symbol.asyncDispose]: async () => await rm(path, { recursive: true, force: true }) }
   }
+}
+
+/** Whatever the operating system or the network said, it is about this build. */
+function buildFailed(name: string, cause: unknown): HearthError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new HearthError('template_build_failed', `${name} could not be built: ${reason}`, { cause, context: { name } })
 }
 
 /** Moves it out of sight first, so that a crash leaves no half root under its digest. */

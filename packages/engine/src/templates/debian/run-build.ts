@@ -53,7 +53,7 @@ async function tellSteps(errors: Readable, progress: Progress, last: string[]): 
   for await (const line of createInterface({ input: errors })) {
     last.push(line)
     if (last.length > KEPT_LINES) last.shift()
-    const step = /^I: (.*)/.exec(line)?.[1]
+    const step = /^I: (?!running --)(.*)/.exec(line)?.[1]
     const detail = /^(Get:\d+ .*|Unpacking .*|Setting up .*)/.exec(line)?.[1]
     if (step === undefined && (detail === undefined || performance.now() - toldAt < PROGRESS_MS)) continue
     toldAt = performance.now()

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import { decompressed } from './decompress.ts'
@@ -12,16 +13,16 @@ import {
   indexSchema,
   manifestSchema,
   parseDocument,
+  readIndex,
   savedSchema,
 } from './image-schemas.ts'
 import type { Image } from './image.ts'
 import { LayerUnpacker } from './layer-unpacker.ts'
 import { collect, verified } from './verified-stream.ts'
-import { createHash } from 'node:crypto'
 
 /** Opens an OCI image layout (a directory or an archive of one) or what `docker save` wrote. */
 export async function openArchiveImage(path: string, workspace: string, signal: AbortSignal): Promise<Image> {
-  const status = await lstat(await realpath(path)).catch((cause: NodeJS.ErrnoException) => {
+  const status = await stat(path).catch((cause: NodeJS.ErrnoException) => {
     throw new HearthError('template_not_found', `there is no image archive at ${path}`, { cause, context: { path } })
   })
   const files = new ArchiveFiles(
@@ -47,9 +48,9 @@ async function openLayout(files: ArchiveFiles): Promise<Image> {
     index.manifests.length === 1 ? index.manifests[0] : choosePlatform(index.manifests)
   for (let depth = 0; depth < IMAGE_LIMITS.indexDepth && descriptor !== undefined; depth++) {
     const bytes = await files.blob(descriptor, IMAGE_LIMITS.manifestBytes, 'the manifest')
-    const nested = indexSchema.safeParse(JSON.parse(bytes.toString('utf8')))
-    if (nested.success) {
-      descriptor = choosePlatform(nested.data.manifests)
+    const nested = readIndex(bytes)
+    if (nested !== null) {
+      descriptor = choosePlatform(nested)
       continue
     }
     const manifest = parseDocument(manifestSchema, bytes, 'the manifest')

@@ -59,6 +59,17 @@ export function parseDocument<Schema extends z.ZodType>(schema: Schema, bytes: B
   throw imageInvalid(`${what} is malformed: ${z.prettifyError(result.error)}`)
 }
 
+/** The manifests of an index; null when the document is something else, which whoever expects that finds out. */
+export function readIndex(bytes: Buffer): readonly Descriptor[] | null {
+  try {
+    const result = indexSchema.safeParse(JSON.parse(bytes.toString('utf8')))
+    return result.success ? result.data.manifests : null
+  } catch (error) {
+    if (error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
 /** The one of an index that runs here. */
 export function choosePlatform(descriptors: readonly Descriptor[]): Descriptor {
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch

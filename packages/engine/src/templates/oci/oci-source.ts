@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { environmentSchema, userSchema } from '@hearth/contract'
+import { environmentSchema, HearthError, userSchema } from '@hearth/contract'
 import { TEMPLATE_PATH } from '../base-files.ts'
 import type { BuildContext, BuiltTemplate, TemplateSource } from '../template-source.ts'
 import { openArchiveImage } from './archive-image.ts'
@@ -40,8 +40,9 @@ export class RegistrySource implements TemplateSource {
     try {
       return await unpackImage(image, { ...context, progress }, this.#limits)
     } catch (error) {
-      // Their content is not what it should be, or they are damaged: they must not be found again.
-      for (const layer of image.layers) await this.#cache.remove(layer.diffId)
+      // A layer is not what it should be, or was damaged: it must not be found again.
+      const isDamaged = HearthError.isInstance(error) && error.code === 'image_invalid'
+      if (isDamaged) for (const layer of image.layers) await this.#cache.remove(layer.diffId)
       throw error
     }
   }

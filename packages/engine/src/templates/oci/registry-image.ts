@@ -4,10 +4,10 @@ import type { ImageReference } from './image-reference.ts'
 import {
   choosePlatform,
   configSchema,
-  indexSchema,
   type Manifest,
   manifestSchema,
   parseDocument,
+  readIndex,
 } from './image-schemas.ts'
 import type { Image } from './image.ts'
 import type { LayerCache } from './layer-cache.ts'
@@ -54,20 +54,11 @@ async function findManifest(client: RegistryClient, reference: ImageReference): 
     reference.digest === null ? { tag: reference.tag ?? 'latest' } : { digest: reference.digest }
   for (let depth = 0; depth < IMAGE_LIMITS.indexDepth; depth++) {
     const { bytes } = await client.manifest(wanted)
-    const index = indexSchema.safeParse(asObject(bytes))
-    if (!index.success) return parseDocument(manifestSchema, bytes, 'the manifest')
-    wanted = { digest: choosePlatform(index.data.manifests).digest }
+    const index = readIndex(bytes)
+    if (index === null) return parseDocument(manifestSchema, bytes, 'the manifest')
+    wanted = { digest: choosePlatform(index).digest }
   }
   throw imageInvalid('the index of the image is nested too deeply')
-}
-
-function asObject(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    // Whoever parses it as a manifest reports it.
-    return null
-  }
 }
 
 function megabytes(bytes: number): string {
