@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { BOUNDS, HearthError, type SandboxId } from '@hearth/contract'
-import type { Cgroups } from '../host/cgroups.ts'
+import type { Cgroups, OomCounter } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
@@ -105,7 +105,7 @@ export class LinkDriver implements Driver {
       ended: handle.ended,
       kill: () => handle.kill(),
       release: () => handle.release(),
-      oomKills: () => this.#services.cgroups.oomKills(resources.cgroup),
+      oomKills: handle.oomKills,
       hostStats: async () => {
         const memoryBytes = await this.#services.cgroups.memoryBytes(resources.cgroup)
         return memoryBytes === null ? {} : { memoryBytes }
@@ -155,8 +155,10 @@ class MachineHandle {
   readonly #directory: string
   readonly #socket: Socket
   #outcome: MachineEnd['reason'] | 'released' | null = null
-  #freed: Promise<void> | null = null
+  /** What kept the host's resources from being freed; the next sweep tries again. */
+  #leftover: HearthError | null = null
   readonly #free: () => Promise<void>
+  readonly #oomCounter: OomCounter
 
   constructor(
     id: SandboxId,
@@ -169,6 +171,7 @@ class MachineHandle {
     this.#directory = directory
     this.#socket = socket
     this.#free = () => freeResources(id, directory, resources, services)
+    this.#oomCounter = services.cgroups.oomCounter(resources.cgroup)
     const { promise, resolve } = Promise.withResolvers<MachineEnd>()
     this.ended = promise
     socket.once('close', () => {
@@ -176,13 +179,17 @@ class MachineHandle {
     })
   }
 
+  readonly oomKills = (): number => this.#oomCounter.read()
+
   async #closed(link: Link): Promise<MachineEnd> {
+    this.#oomCounter.close()
     if (this.#outcome === 'released') return await new Promise<never>(() => undefined)
     const violation = link.violation
     await endKeeper(this.#directory)
     const detail = describeEnd(this.#directory) ?? 'the link broke'
-    this.#freed ??= this.#free()
-    await this.#freed
+    await this.#free().catch((cause: unknown) => {
+      this.#leftover = new HearthError('internal', `${this.#directory} could not be freed`, { cause })
+    })
     if (this.#outcome === 'killed') return { reason: 'killed', detail: 'killed' }
     if (violation !== null) return { reason: 'protocol_violation', detail: violation }
     return { reason: 'exited', detail }
@@ -197,6 +204,7 @@ class MachineHandle {
       await this.ended.finally(() => clearTimeout(patience))
     }
     await this.ended
+    if (this.#leftover !== null) throw this.#leftover
   }
 
   async release(): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -96,10 +96,10 @@ export class Cgroups {
   }
 
   /** How often the kernel killed a process in there for want of memory. */
-  async oomKills(cgroup: SandboxCgroup): Promise<number> {
+  oomCounter(cgroup: SandboxCgroup): OomCounter {
     const file = this.#hierarchy.kind === 'v2' ? 'memory.events' : 'memory.oom_control'
-    const text = await this.#read(cgroup, file)
-    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
+    const directory = cgroup.directories[0]
+    return new OomCounter(directory === undefined ? null : join(directory, file))
   }
 
   /** Memory in use without page cache that could be dropped at once; null where nothing counts it. */
@@ -114,6 +114,34 @@ export class Cgroups {
     const directory = cgroup.directories[0]
     if (directory === undefined) return ''
     return await readFile(join(directory, file), 'utf8').catch(absentIsEmpty)
+  }
+}
+
+/** Keeps the kernel's file open, because reading it then costs microseconds, and every command does. */
+export class OomCounter {
+  readonly #buffer = Buffer.allocUnsafe(512)
+  #descriptor: number | null
+  #last = 0
+
+  constructor(path: string | null) {
+    this.#descriptor = path === null ? null : openSync(path, 'r')
+  }
+
+  read(): number {
+    if (this.#descriptor === null) return this.#last
+    try {
+      const length = readSync(this.#descriptor, this.#buffer, 0, this.#buffer.length, 0)
+      this.#last = Number(/^oom_kill (\d+)$/m.exec(this.#buffer.toString('latin1', 0, length))?.[1] ?? 0)
+    } catch (error) {
+      // The cgroup went with its sandbox, whose end says more than this could.
+      if ((error as NodeJS.ErrnoException).code !== 'ENODEV') throw error
+    }
+    return this.#last
+  }
+
+  close(): void {
+    if (this.#descriptor !== null) closeSync(this.#descriptor)
+    this.#descriptor = null
   }
 }
 

@@ -34,7 +34,7 @@ export interface LinkMachineOptions {
   /** Resolves when the machine is gone. */
   readonly ended: Promise<MachineEnd>
   /** How often the kernel has killed a process of the machine for memory. */
-  readonly oomKills?: () => Promise<number>
+  readonly oomKills?: () => number
   /** What the host itself knows; it wins over what the guest says. */
   readonly hostStats?: () => Promise<Partial<Stats>>
 }

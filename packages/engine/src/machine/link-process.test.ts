@@ -6,7 +6,7 @@ import type { ProcessSpec } from './machine.ts'
 
 let guest: TestGuest
 beforeAll(async () => {
-  guest = await startGuest({ oomKills: async () => oomKills })
+  guest = await startGuest({ oomKills: () => oomKills })
 }, 120_000)
 afterAll(async () => {
   await guest.machine.kill()

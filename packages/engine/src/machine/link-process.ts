@@ -21,7 +21,7 @@ export interface LinkProcessOptions {
   readonly channel: Channel
   readonly spawned: Messages['Spawned']
   readonly oomWatch: OomWatch
-  readonly oomMark: number | null
+  readonly oomMark: number
   /** The offset from which output was asked for. */
   readonly offset: number
   /** How standard input is reached. */
@@ -124,10 +124,9 @@ export class LinkProcess implements Process {
     if (this.#state === 'aborting') return
     this.#output.end(message.outputBytes)
     this.#state = 'ended'
-    const oom = this.#options.oomWatch.check(this.id, this.#options.oomMark, exit)
+    const oom = this.#options.oomWatch.check(this.id, this.#options.oomMark)
     this.#output.whenEmpty(() => {
-      if (oom === null) this.#ended.resolve(exit)
-      else this.#ended.resolve(oom.then((met) => ({ ...exit, oom: met })))
+      this.#ended.resolve(oom ? { ...exit, oom } : exit)
     })
   }
 

@@ -65,7 +65,7 @@ interface Beginning {
 }
 
 function begin(options: Beginning, resolve: (process: Process) => void, reject: (error: HearthError) => void): void {
-  const oomMark = options.oomWatch.mark
+  const oomMark = options.oomWatch.mark()
   let started: LinkProcess | null = null
   let aborted: HearthError | null = null
   const running = (): LinkProcess => {
