@@ -83,6 +83,40 @@ export const ERROR_CODES = {
   },
   link_lost: { status: 503, retryable: true, suggestion: 'The connection to the sandbox broke; reconnect to it.' },
   timeout: { status: 504, retryable: true, suggestion: 'Allow more time.' },
+  conflict: {
+    status: 409,
+    retryable: true,
+    suggestion:
+      'Something else changed it at the same time: read it again, then repeat the call if it still makes sense.',
+  },
+  invalid_state: {
+    status: 409,
+    retryable: false,
+    suggestion: 'The message names the present state; `hearth get ID` shows it.',
+  },
+  idempotency_conflict: {
+    status: 422,
+    retryable: false,
+    suggestion: 'This idempotency key was used for a different request: use a new key for a new request.',
+  },
+  not_found: { status: 404, retryable: false, suggestion: 'Check the identifier.' },
+  unauthorized: {
+    status: 401,
+    retryable: false,
+    suggestion: 'Send a valid key as `Authorization: Bearer hearth_...`; `hearth key create` makes one.',
+  },
+  forbidden: { status: 403, retryable: false, suggestion: 'Use a key that has the scope that the message names.' },
+  quota_exceeded: {
+    status: 429,
+    retryable: false,
+    suggestion: 'Delete sandboxes that are no longer needed, or ask for a larger quota.',
+  },
+  rate_limited: { status: 429, retryable: true, suggestion: 'Slow down; `Retry-After` says how long to wait.' },
+  store_unavailable: {
+    status: 503,
+    retryable: true,
+    suggestion: 'The database did not answer in time: check that it runs and that its disk has room.',
+  },
   aborted: { status: 499, retryable: false, suggestion: 'The caller gave up.' },
   too_many: { status: 429, retryable: true, suggestion: 'Wait until something else has ended.' },
   internal: { status: 500, retryable: false, suggestion: 'This is a bug in Hearth.' },

@@ -13,7 +13,12 @@ export const sandboxIdSchema = z
   .transform((id) => id as SandboxId)
 
 export function newSandboxId(): SandboxId {
-  return `sb_${timeOrderedCharacters()}` as SandboxId
+  return newId('sb') as SandboxId
+}
+
+/** `prefix_` and 20 characters. Never the same twice: the milliseconds tell apart what the randomness does not. */
+export function newId(prefix: string): string {
+  return `${prefix}_${timeOrderedCharacters()}`
 }
 
 /** 9 characters of milliseconds, so that identifiers sort by age, then 11 of randomness (55 bits). */
