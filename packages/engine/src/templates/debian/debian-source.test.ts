@@ -22,6 +22,8 @@ describe('a build tool', () => {
     const lines: string[] = []
     let received = ''
     await runBuild({
+      tool: 'sh',
+      suggestion: null,
       argv: ['sh', '-c', 'echo "I: first" >&2; echo noise >&2; echo "I: running --hook" >&2; cat; echo "I: last" >&2'],
       input: 'given',
       progress: (line) => lines.push(line),
@@ -35,6 +37,8 @@ describe('a build tool', () => {
 
   it('that fails says why', async () => {
     const failing = {
+      tool: 'sh',
+      suggestion: null,
       argv: ['sh', '-c', 'echo "E: the reason" >&2; exit 3'],
       input: '',
       progress: () => undefined,
@@ -53,6 +57,8 @@ describe('a build tool', () => {
   it('is ended with all that it started when the caller gives up', async () => {
     const started = performance.now()
     const build = runBuild({
+      tool: 'sh',
+      suggestion: null,
       argv: ['sh', '-c', 'sleep 100 & sleep 100'],
       input: '',
       progress: () => undefined,

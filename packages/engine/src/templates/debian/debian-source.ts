@@ -20,6 +20,9 @@ const LEFT_OUT = [
   'path-exclude=/usr/share/info/*',
 ]
 
+const WITHOUT_ROOT =
+  'Without root this needs the package uidmap and ids of your own in /etc/subuid and /etc/subgid. Add them, build as root, or use the `host` template.'
+
 /** A Debian root, made by mmdebstrap from the machine's own package sources. */
 export class DebianSource implements TemplateSource {
   readonly #recipe: DebianRecipe
@@ -41,6 +44,8 @@ export class DebianSource implements TemplateSource {
     const options = [...mmdebstrapOptions(this.#recipe, sources), `--mode=${isRoot ? 'root' : 'unshare'}`]
     tell(`installing ${this.#recipe.packages.length} packages of ${sources.suite}; this takes a few minutes`)
     await runBuild({
+      tool: 'mmdebstrap',
+      suggestion: isRoot ? null : WITHOUT_ROOT,
       argv: [...guard(isRoot), 'mmdebstrap', ...options, sources.suite, isRoot ? root : '-', '-'],
       input: `${sources.lines.join('\n')}\n`,
       progress: tell,

@@ -10,8 +10,12 @@ const PROGRESS_MS = 1000
 const KILL_AFTER_MS = 5000
 
 export interface BuildCommand {
+  /** What failures are said of. */
+  readonly tool: string
   readonly argv: readonly string[]
   readonly input: string
+  /** What to do when it fails; null for the usual advice. */
+  readonly suggestion: string | null
   readonly progress: Progress
   readonly signal: AbortSignal
   /** Takes standard output; the command has not succeeded before this has. */
@@ -34,7 +38,10 @@ export async function runBuild(command: BuildCommand): Promise<void> {
     const [code] = await Promise.all([exitOf(child), told, command.consume(child.stdout)])
     signal.throwIfAborted()
     if (code === 0) return
-    throw new HearthError('template_build_failed', `${program} failed:\n${last.join('\n')}`, { context: { code } })
+    throw new HearthError('template_build_failed', `${command.tool} failed:\n${last.join('\n')}`, {
+      context: { code },
+      ...(command.suggestion === null ? {} : { suggestion: command.suggestion }),
+    })
   } finally {
     signal.removeEventListener('abort', abort)
     if (child.exitCode === null && child.signalCode === null) endGroup(child)
