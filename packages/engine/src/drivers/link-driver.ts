@@ -107,8 +107,14 @@ export class LinkDriver implements Driver {
       release: () => handle.release(),
       oomKills: handle.oomKills,
       hostStats: async () => {
-        const memoryBytes = await this.#services.cgroups.memoryBytes(resources.cgroup)
-        return memoryBytes === null ? {} : { memoryBytes }
+        const [memoryBytes, diskUsedBytes] = await Promise.all([
+          this.#services.cgroups.memoryBytes(resources.cgroup),
+          this.#services.disks.usedBytes(resources.disk),
+        ])
+        return {
+          ...(memoryBytes === null ? {} : { memoryBytes }),
+          ...(diskUsedBytes === null ? {} : { diskUsedBytes }),
+        }
       },
     })
   }

@@ -40,13 +40,19 @@ export function selectDriver(probed: readonly ProbedDriver[], demand: Demand): A
 
 function reasons(candidates: readonly ProbedDriver[]): Record<string, string> {
   return Object.fromEntries(
-    candidates.flatMap(({ driver, probe }) => (probe.available ? [] : [[`${driver.rung} (${driver.name})`, probe.reason]])),
+    candidates.flatMap(({ driver, probe }) =>
+      probe.available ? [] : [[`${driver.rung} (${driver.name})`, probe.reason]],
+    ),
   )
 }
 
 function refusal(candidates: readonly ProbedDriver[], demand: Demand): string {
   const asked =
-    demand.rung !== undefined ? `rung ${demand.rung}` : demand.atLeast !== undefined ? `at least ${demand.atLeast}` : 'a sandbox'
+    demand.rung !== undefined
+      ? `rung ${demand.rung}`
+      : demand.atLeast !== undefined
+        ? `at least ${demand.atLeast}`
+        : 'a sandbox'
   if (demand.rung !== undefined && demand.atLeast !== undefined && !isAtLeast(demand.rung, demand.atLeast)) {
     return `rung ${demand.rung} is weaker than at least ${demand.atLeast}`
   }

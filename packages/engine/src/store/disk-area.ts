@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdir, rm, statfs } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { SandboxId } from '@hearth/contract'
 import type { DiskArea } from '../drivers/link-runtime.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import { openStore } from './loop-store.ts'
 
-const BTRFS_MAGIC = 0x9123_683e
 const execute = promisify(execFile)
 
 /** Hands out the writable bytes of sandboxes, with the strongest limit that this host can keep. */
@@ -27,9 +27,7 @@ export class DiskAreas {
   }
 
   async #findKind(): Promise<'quota' | 'memory'> {
-    await mkdir(this.#paths.store, { recursive: true, mode: 0o700 })
-    const { type } = await statfs(this.#paths.store)
-    if (!this.#facts.root || type !== BTRFS_MAGIC) return 'memory'
+    if (!this.#facts.root || (await openStore(this.#paths)).kind !== 'btrfs') return 'memory'
     await mkdir(join(this.#paths.store, 'areas'), { recursive: true, mode: 0o711 })
     return 'quota'
   }
@@ -43,6 +41,13 @@ export class DiskAreas {
     const path = join(directory, 'disk')
     await mkdir(path, { mode: 0o711 })
     return { path, kind: 'memory', steps: [{ kind: 'tmpfs', target: path, data: `size=${limitBytes},mode=0711` }] }
+  }
+
+  /** Bytes that the sandbox holds of its limit; null where only the guest can tell. */
+  async usedBytes(area: Pick<DiskArea, 'path' | 'kind'>): Promise<number | null> {
+    if (area.kind !== 'quota') return null
+    const { stdout } = await execute(this.#paths.guest, ['store', 'usage', area.path])
+    return Number(stdout)
   }
 
   async remove(area: Pick<DiskArea, 'path' | 'kind'>): Promise<void> {
