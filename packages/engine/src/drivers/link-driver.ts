@@ -16,7 +16,7 @@ import type { Machine, MachineEnd } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
-import type { LinkRuntime } from './link-runtime.ts'
+import type { DiskArea, LinkRuntime } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
 
 const KILL_PATIENCE_MS = 500
@@ -65,7 +65,7 @@ export class LinkDriver implements Driver {
     let resources: MachineResources | null = null
     try {
       const idBase = this.#services.facts.root ? await this.#services.ids.allocate(request.id) : null
-      const disk = await this.#services.disks.area(request.id, request.directory, request.limits.diskBytes)
+      const disk = await this.#disk(request)
       resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind } }
       await writeResources(request.directory, resources)
       const plan = await this.#runtime.plan({ request, disk, idBase }, this.#services)
@@ -76,6 +76,11 @@ export class LinkDriver implements Driver {
     } catch (error) {
       throw await this.#undo(error, request, keeper, resources)
     }
+  }
+
+  async #disk(request: LaunchRequest): Promise<DiskArea> {
+    if (this.#runtime.ownDisk === true) return { path: request.directory, kind: 'none', steps: [] }
+    return await this.#services.disks.area(request.id, request.directory, request.limits.diskBytes)
   }
 
   async adopt(id: SandboxId, directory: string): Promise<Machine> {

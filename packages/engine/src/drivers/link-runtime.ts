@@ -29,6 +29,8 @@ export interface PlanInput {
 export interface LinkRuntime {
   readonly rung: Rung
   readonly name: string
+  /** It keeps the disk limit itself (a disk image) and needs no area on the host. */
+  readonly ownDisk?: boolean
   probe(context: RuntimeContext): Promise<Probe>
   plan(input: PlanInput, context: RuntimeContext): Promise<LaunchPlan>
 }
