@@ -24,7 +24,7 @@ static void finish(struct process *process, uint32_t channel, struct buffer *out
   struct message_exited exited = {
       .code = process->code,
       .signal = process->signal,
-      .flags = process->timed_out ? 1 : 0,
+      .flags = process_flags(process),
       .output_bytes = process->output_bytes,
       .cpu_microseconds = process->cpu_microseconds,
       .duration_microseconds = process->duration_microseconds,

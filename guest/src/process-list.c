@@ -19,7 +19,7 @@ static void describe(const struct process *process, uint32_t channel, struct buf
       .state = ended,
       .code = process->code,
       .signal = process->signal,
-      .flags = process->timed_out ? 1 : 0,
+      .flags = process_flags(process),
       .output_bytes = process->log.end,
       .oldest_offset = process->log.start,
       .cpu_microseconds = process->cpu_microseconds,

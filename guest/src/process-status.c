@@ -7,6 +7,7 @@
 #include "attach.h"
 #include "children.h"
 #include "signals.h"
+#include "machine/limits.h"
 #include "process.h"
 #include "status.h"
 
@@ -49,12 +50,15 @@ static void failed(struct process *process, const struct status_record *record) 
   source_close(&process->error);
 }
 
+uint32_t process_flags(const struct process *process) { return (process->timed_out ? 1u : 0u) | (process->out_of_memory ? 2u : 0u); }
+
 static void exited(struct process *process, const struct status_record *record) {
   int status = record->value;
   process->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   process->signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0;
   process->cpu_microseconds = record->cpu_microseconds;
   process->duration_microseconds = record->ended_at > process->started_monotonic ? (record->ended_at - process->started_monotonic) / 1000 : 0;
+  process->out_of_memory = limits_oom_kills() > process->oom_kills_before;
   process->state = PROCESS_DRAINING;
   if (!process->timed_out) timer_stop(&process->deadline);
   process_drain(process);

@@ -2,6 +2,7 @@
 
 #include "attach.h"
 #include "input-writer.h"
+#include "machine/limits.h"
 
 static struct process *first, *last;
 static uint32_t next_number = 1;
@@ -14,6 +15,7 @@ struct process *process_create(uint32_t log_capacity) {
   struct process *process = running < PROCESS_LIMIT ? calloc(1, sizeof *process) : NULL;
   if (!process) return NULL;
   process->number = next_number++;
+  process->oom_kills_before = limits_oom_kills();
   process->status = (struct source){.fd = -1, .ready = process_status_ready};
   process->output = (struct source){.fd = -1, .ready = process_output_ready};
   process->error = (struct source){.fd = -1, .ready = process_error_ready};

@@ -28,13 +28,14 @@ struct process {
   uint32_t number;
   pid_t pid, supervisor;
   enum process_state state;
-  bool terminal, forgotten, timed_out, supervisor_gone;
+  bool terminal, forgotten, timed_out, out_of_memory, supervisor_gone;
   struct source status, output, error, input;
   struct output_log log;
   struct attachment *attachment;
   struct input_writer *writers;
   struct timer deadline;
   uint64_t started_monotonic, started_wall;
+  uint64_t oom_kills_before;  // how often memory had run out before it was started
   int32_t code;
   uint32_t signal;
   uint64_t output_bytes, cpu_microseconds, duration_microseconds;
@@ -54,6 +55,9 @@ void process_release_if_done(struct process *process);
 void process_retain_bounded(void);
 void process_forget(struct process *process);
 void process_free_all(void);
+
+// The flags of Exited and Process.
+uint32_t process_flags(const struct process *process);
 
 // process-status.c: reports of the supervisor.
 void process_status_ready(struct source *source, uint32_t events);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -12,6 +13,8 @@
 #define HIERARCHY "/sys/fs/cgroup"
 #define GROUP HIERARCHY "/sandbox"
 #define HEADROOM 32  // the guest, and the supervisors of its commands
+
+static int memory_events = -1;
 
 static bool write_text(const char *path, const char *text) {
   int descriptor = open(path, O_WRONLY | O_CLOEXEC);
@@ -24,15 +27,25 @@ static bool write_text(const char *path, const char *text) {
 }
 
 // RLIMIT_NPROC does not bind root, and kernel.threads-max would count the kernel's own threads; the pids controller does what is meant.
-// Everything is a descendant of this process and so inherits its group. The hierarchy is needed no longer afterwards.
+// Everything is a descendant of this process and so inherits its group. The hierarchy is needed no longer afterwards, but for one open file.
 bool limits_set_pids(unsigned long count) {
   char text[32];
   snprintf(text, sizeof text, "%lu", count + HEADROOM);
   if (mount("cgroup2", HIERARCHY, "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0) return false;
-  bool set = write_text(HIERARCHY "/cgroup.subtree_control", "+pids") && (mkdir(GROUP, 0755) == 0 || errno == EEXIST) &&
+  bool set = write_text(HIERARCHY "/cgroup.subtree_control", "+pids +memory") && (mkdir(GROUP, 0755) == 0 || errno == EEXIST) &&
              write_text(GROUP "/pids.max", text) && write_text(GROUP "/cgroup.procs", "0");
   int error = errno;
+  memory_events = open(GROUP "/memory.events", O_RDONLY | O_CLOEXEC);
   umount2(HIERARCHY, MNT_DETACH);
   errno = error;
   return set;
+}
+
+uint64_t limits_oom_kills(void) {
+  char text[512];
+  ssize_t length = memory_events < 0 ? -1 : pread(memory_events, text, sizeof text - 1, 0);
+  if (length <= 0) return 0;
+  text[length] = 0;
+  const char *line = strstr(text, "\noom_kill ");
+  return line ? strtoull(line + sizeof "\noom_kill " - 1, NULL, 10) : 0;
 }

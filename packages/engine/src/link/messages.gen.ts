@@ -131,7 +131,7 @@ export interface Messages {
     readonly offset: bigint
     readonly bytes: Uint8Array
   }
-  /** After the last Output; ends the channel. flags: 1 timed out. signal 0: it exited with code. */
+  /** After the last Output; ends the channel. flags: 1 timed out, 2 memory ran out meanwhile and the kernel killed something (only where the kernel is the sandbox's own). signal 0: it exited with code. */
   Exited: {
     readonly code: number
     readonly signal: number

@@ -5,6 +5,7 @@ import { exactNumber, WireError } from '../link/wire.ts'
 
 const LAST_SIGNAL = 64
 const TIMED_OUT = 1
+const OUT_OF_MEMORY = 2
 
 const NAMES = new Map<number, string>()
 for (const [name, number] of Object.entries(constants.signals)) if (!NAMES.has(number)) NAMES.set(number, name)
@@ -19,7 +20,7 @@ export function signalNumber(name: string): number {
 
 type ExitFields = Pick<Messages['Exited'], 'code' | 'signal' | 'flags' | 'cpuMicroseconds' | 'durationMicroseconds'>
 
-/** How a process ended, from what the guest says. `oom` is the host's own knowledge. */
+/** How a process ended, from what the guest says. `oom` is the host's own knowledge; of a kernel of its own only the guest knows. */
 export function processExit(message: ExitFields, oom: boolean): ProcessExit {
   const { code, signal } = message
   if (signal > LAST_SIGNAL) throw new WireError(`signal ${signal} does not exist`)
@@ -28,7 +29,7 @@ export function processExit(message: ExitFields, oom: boolean): ProcessExit {
     exitCode: signal === 0 ? code : null,
     signal: signal === 0 ? null : (NAMES.get(signal) ?? `SIG${signal}`),
     timedOut: (message.flags & TIMED_OUT) !== 0,
-    oom,
+    oom: oom || (message.flags & OUT_OF_MEMORY) !== 0,
     durationMs: exactNumber(message.durationMicroseconds, 'a duration') / 1000,
     cpuMs: exactNumber(message.cpuMicroseconds, 'processor time') / 1000,
   }
