@@ -8,6 +8,7 @@ const bin = (name: string): string => join(root, 'node_modules/.bin', name)
 const CHECKS: readonly { readonly title: string; readonly program: string; readonly args: readonly string[] }[] = [
   { title: 'format', program: bin('oxfmt'), args: ['--check', '.'] },
   { title: 'messages', program: process.execPath, args: ['guest/messages/generate.ts', '--check'] },
+  { title: 'lockfile', program: process.execPath, args: ['scripts/lockfile.ts', '--check'] },
   { title: 'types', program: bin('tsc'), args: ['-p', 'tsconfig.json'] },
   { title: 'lint', program: bin('oxlint'), args: ['--type-aware', '--deny-warnings'] },
   { title: 'unused code', program: bin('knip'), args: ['--no-progress'] },
