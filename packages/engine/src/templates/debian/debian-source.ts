@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { access, constants, mkdir, readFile } from 'node:fs/promises'
+import { access, constants, lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { HearthError } from '@hearth/contract'
@@ -18,6 +18,8 @@ const LEFT_OUT = [
   'path-include=/usr/share/doc/*/copyright',
   'path-exclude=/usr/share/locale/*',
   'path-exclude=/usr/share/info/*',
+  // Headers of 160 MB that come with scipy's compiler and that nothing here includes.
+  'path-exclude=/usr/include/boost/*',
 ]
 
 const WITHOUT_ROOT =
@@ -52,6 +54,7 @@ export class DebianSource implements TemplateSource {
       signal,
       consume: isRoot ? drain : async (output) => await unpack(output, root, signal),
     })
+    await emptyDevices(root)
     const digest = await digestOf(root, this.#recipe)
     return { digest, root: (await has(digest)) ? null : root, ...TEMPLATE_DEFAULTS }
   }
@@ -107,6 +110,13 @@ async function unpack(output: Readable, root: string, signal: AbortSignal): Prom
   const unpacker = new LayerUnpacker(root, UNPACK_LIMITS)
   await unpacker.unpack(output as AsyncIterable<Uint8Array>, signal)
   unpacker.finish()
+}
+
+/** SAFETY: a template holds no device nodes; every runtime makes its own /dev. The root has no mounts that we could see. */
+async function emptyDevices(root: string): Promise<void> {
+  const devices = join(root, 'dev')
+  if ((await lstat(devices)).dev !== (await lstat(root)).dev) throw new HearthError('internal', `${devices} is a mount`)
+  for (const name of await readdir(devices)) await rm(join(devices, name), { recursive: true })
 }
 
 /** The same packages in the same versions by the same steps are the same root. */
