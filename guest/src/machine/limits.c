@@ -14,7 +14,9 @@
 #define GROUP HIERARCHY "/sandbox"
 #define HEADROOM 32  // the guest, and the supervisors of its commands
 
-static int memory_events = -1;
+#define NOT_LOOKED_FOR (-2)
+
+static int memory_events = NOT_LOOKED_FOR;
 
 static bool write_text(const char *path, const char *text) {
   int descriptor = open(path, O_WRONLY | O_CLOEXEC);
@@ -41,8 +43,15 @@ bool limits_set_pids(unsigned long count) {
   return set;
 }
 
+// cgroup v2 and v1 of a container, as engines show them. Looked for before anything else runs here.
+static int open_container_events(void) {
+  int descriptor = open(HIERARCHY "/memory.events", O_RDONLY | O_CLOEXEC);
+  return descriptor >= 0 ? descriptor : open(HIERARCHY "/memory/memory.oom_control", O_RDONLY | O_CLOEXEC);
+}
+
 uint64_t limits_oom_kills(void) {
   char text[512];
+  if (memory_events == NOT_LOOKED_FOR) memory_events = open_container_events();
   ssize_t length = memory_events < 0 ? -1 : pread(memory_events, text, sizeof text - 1, 0);
   if (length <= 0) return 0;
   text[length] = 0;

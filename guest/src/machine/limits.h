@@ -6,6 +6,7 @@
 // At most this many processes and threads at once, for every user and root too: the next fork fails with EAGAIN. The guest itself and
 // its supervisors have room on top. errno says why it failed.
 bool limits_set_pids(unsigned long count);
-// How often this machine's kernel has killed a process for want of memory. 0 where the kernel is not the sandbox's own: there the host knows.
+// How often the kernel has killed a process of the sandbox for want of memory, where it can be seen from inside: in a machine, and in
+// containers whose engine shows them their cgroup. Elsewhere 0; there the host knows.
 uint64_t limits_oom_kills(void);
 #endif

@@ -113,7 +113,7 @@ export class LinkDriver implements Driver {
       oomKills: handle.oomKills,
       hostStats: async () => {
         const [memoryBytes, diskUsedBytes] = await Promise.all([
-          this.#services.cgroups.memoryBytes(resources.cgroup),
+          this.#runtime.countedElsewhere === true ? null : this.#services.cgroups.memoryBytes(resources.cgroup),
           this.#services.disks.usedBytes(resources.disk),
         ])
         return {

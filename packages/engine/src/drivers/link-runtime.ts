@@ -29,8 +29,10 @@ export interface PlanInput {
 export interface LinkRuntime {
   readonly rung: Rung
   readonly name: string
-  /** It keeps the disk limit itself (a disk image) and needs no area on the host. */
+  /** It has a disk of its own, with its own limit or with none, and needs no area on the host. */
   readonly ownDisk?: boolean
+  /** The keeper's cgroup does not hold the sandbox's own processes, so that what it counts says nothing of them. */
+  readonly countedElsewhere?: boolean
   probe(context: RuntimeContext): Promise<Probe>
   plan(input: PlanInput, context: RuntimeContext): Promise<LaunchPlan>
 }

@@ -33,6 +33,8 @@ const CAPABILITIES: Capabilities = {
 export class DockerRuntime implements LinkRuntime {
   readonly rung = 'container'
   readonly name = 'docker'
+  readonly ownDisk = true
+  readonly countedElsewhere = true
   #engine: Promise<ContainerEngine | null> | null = null
 
   async probe(context: RuntimeContext): Promise<Probe> {

@@ -17,6 +17,7 @@ const silent: Progress = () => undefined
 export class MicrovmRuntime implements LinkRuntime {
   readonly rung = 'microvm'
   readonly name = 'qemu'
+  readonly countedElsewhere = true
   readonly ownDisk = true
   readonly #parts = new Map<string, Promise<FoundParts>>()
 
