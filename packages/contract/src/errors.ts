@@ -13,6 +13,11 @@ export const ERROR_CODES = {
       'Run `hearth template ls` to see the templates; an image needs the form `registry/name:tag` or `archive:PATH`.',
   },
   template_unsupported: { status: 409, retryable: false, suggestion: 'Choose another template or another rung.' },
+  template_in_use: {
+    status: 409,
+    retryable: true,
+    suggestion: 'End the sandboxes that run on it first.',
+  },
   template_build_failed: {
     status: 500,
     retryable: true,

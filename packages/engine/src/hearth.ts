@@ -105,7 +105,7 @@ export class Hearth implements AsyncDisposable {
       user: wanted.user ?? (probe.capabilities.users ? (template.user ?? '') : ''),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     })
-    return this.#own(info, directory, driver, machine)
+    return await this.#own(info, directory, driver, machine)
   }
 
   /** Takes up a sandbox whose owner has gone: its processes run, their output is retained. */
@@ -120,11 +120,13 @@ export class Hearth implements AsyncDisposable {
     const driver = (await this.#ready()).byName(record.driver)
     const machine = await driver.adopt(id, directory)
     await writeRecord(directory, record.info, driver.name)
-    return this.#own(record.info, directory, driver, machine)
+    return await this.#own(record.info, directory, driver, machine)
   }
 
-  #own(info: SandboxInfo, directory: string, driver: Driver, machine: Machine): EmbeddedSandbox {
-    const sandbox = new EmbeddedSandbox(info, machine, {
+  async #own(info: SandboxInfo, directory: string, driver: Driver, machine: Machine): Promise<EmbeddedSandbox> {
+    const probe = await driver.probe()
+    if (!probe.available) throw new HearthError('rung_unavailable', probe.reason)
+    const sandbox = new EmbeddedSandbox(info, machine, probe.capabilities, {
       deadlineMoved: (renewed) => writeRecord(directory, renewed, driver.name),
     })
     this.#live.add(sandbox)
@@ -135,6 +137,13 @@ export class Hearth implements AsyncDisposable {
   /** The sandboxes of this home, whoever owns them. */
   async list(): Promise<SandboxInfo[]> {
     return (await listRecords(this.paths.sandboxes)).map((record) => record.info)
+  }
+
+  /** Removes a template, unless a sandbox of this home still runs on it. */
+  async removeTemplate(name: string): Promise<void> {
+    const user = (await this.list()).find((info) => info.template === name)
+    if (user !== undefined) throw new HearthError('template_in_use', `sandbox ${user.id} runs on template ${name}`)
+    await this.templates.remove(name)
   }
 
   /** What each driver says of this host. `fresh`: tried now, not remembered. */

@@ -62,7 +62,7 @@ export async function listTemplates(options: TemplateOptions): Promise<number> {
 export async function removeTemplates(names: readonly string[], options: TemplateOptions): Promise<number> {
   await using hearth = new Hearth({ spareKeepers: 0 })
   for (const name of names) {
-    await hearth.templates.remove(name)
+    await hearth.removeTemplate(name)
     if (options.json !== true) await write(process.stdout, `${name}\n`)
   }
   if (options.json === true) await writeJson({ removed: names })

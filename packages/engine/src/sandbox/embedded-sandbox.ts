@@ -24,6 +24,7 @@ import {
   type WatchEvent,
 } from '@hearth/contract'
 import { z } from 'zod'
+import type { Capabilities } from '../drivers/driver.ts'
 import type { Machine, ProcessSpec } from '../machine/machine.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
@@ -43,15 +44,17 @@ export class EmbeddedSandbox implements Sandbox {
   readonly id: SandboxId
   readonly files: Files
   readonly #machine: Machine
+  readonly #capabilities: Capabilities
   readonly #limits: Limits
   readonly #owner: SandboxOwner
   readonly #contexts: CodeContexts
   readonly #deadline: Deadline
   #info: SandboxInfo
 
-  constructor(info: SandboxInfo, machine: Machine, owner: SandboxOwner) {
+  constructor(info: SandboxInfo, machine: Machine, capabilities: Capabilities, owner: SandboxOwner) {
     this.#info = info
     this.#machine = machine
+    this.#capabilities = capabilities
     this.#owner = owner
     this.#limits = info.limits
     this.id = info.id
@@ -108,6 +111,9 @@ export class EmbeddedSandbox implements Sandbox {
 
   async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
     this.#requireRunning()
+    if (!this.#capabilities.processes) {
+      throw new HearthError('capability_unsupported', `rung ${this.#info.rung} has no interpreters to run code with`)
+    }
     return await this.#contexts.run(code, options, this.#limits)
   }
 

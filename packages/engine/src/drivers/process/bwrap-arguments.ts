@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import type { Limits } from '@hearth/contract'
 import { GUEST_CAPABILITIES } from '../oci/capabilities.ts'
 import { kernelInterfaces } from '../oci/kernel-interfaces.ts'
@@ -25,7 +26,7 @@ export function bwrapArguments({ bwrap, hostname, limits, staged }: BwrapInput):
     ['--seccomp', String(FILTER_DESCRIPTOR)],
     ['--bind', staged.root, '/'],
     staged.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
-    ['--ro-bind', staged.guest, GUEST_PATH],
+    ['--perms', '0755', '--dir', dirname(GUEST_PATH), '--ro-bind', staged.guest, GUEST_PATH],
     processFileSystem(),
     devices(limits),
     ['--', GUEST_PATH],
