@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmod, chown, lstat, mkdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, cp, lstat, mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { HostPaths } from '../../host/host.ts'
 import { TEMPLATE_USER } from '../../templates/base-files.ts'
@@ -7,7 +7,7 @@ import type { HostTemplate } from '../../templates/template.ts'
 import { makeOnce } from './write-once.ts'
 
 /** Changed whenever this file makes something else of the same template. */
-const LAYOUT = 1
+const LAYOUT = 2
 
 const DIRECTORIES: readonly { readonly path: string; readonly mode: number }[] = [
   ...[
@@ -34,6 +34,15 @@ const DIRECTORIES: readonly { readonly path: string; readonly mode: number }[] =
 
 const made = new Map<string, Promise<string>>()
 
+/** What is mounted at each start. The rest of the template is small: it is copied once, since every mount costs time. */
+export function mountedParts(template: HostTemplate): HostTemplate['mounts'] {
+  return template.mounts.filter(({ target }) => !isCopied(target))
+}
+
+function isCopied(target: string): boolean {
+  return target.startsWith('/etc/')
+}
+
 /**
  * The `host` template as a directory: links, small files, empty directories, and the places on which the host's own
  * directories are mounted. It is the lower layer of the sandbox's root like any other template, made once per digest.
@@ -55,7 +64,10 @@ async function makeHostRoot(template: HostTemplate, root: string): Promise<void>
   await makeDirectory(root, 0o755)
   for (const { path, mode } of DIRECTORIES) await makeDirectory(join(root, path), mode)
   await makeHome(join(root, TEMPLATE_USER.home))
-  for (const { source, target } of template.mounts) await makeMountPoint(source, join(root, target))
+  for (const { source, target } of template.mounts) {
+    if (isCopied(target)) await copyPublic(source, join(root, target))
+    else await makeMountPoint(source, join(root, target))
+  }
   for (const { path, target } of template.symlinks) {
     await makeDirectory(dirname(join(root, path)), 0o755)
     await symlink(target, join(root, path))
@@ -79,6 +91,18 @@ async function covered(root: string, path: string): Promise<boolean> {
     () => true,
     () => false,
   )
+}
+
+/** SAFETY: copies belong to root inside, so what the host does not show to everybody must not be among them. */
+async function copyPublic(source: string, target: string): Promise<void> {
+  await makeDirectory(dirname(target), 0o755)
+  await cp(source, target, { recursive: true, verbatimSymlinks: true, filter: isPublic })
+}
+
+async function isPublic(path: string): Promise<boolean> {
+  const status = await lstat(path)
+  if (status.isSymbolicLink()) return true
+  return (status.isFile() || status.isDirectory()) && (status.mode & 0o004) !== 0
 }
 
 async function makeMountPoint(source: string, target: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { HostPaths } from '../../host/host.ts'
 import type { Template } from '../../templates/template.ts'
 import type { LaunchPlan, Step } from '../launch-plan.ts'
 import type { PlanInput, RuntimeContext } from '../link-runtime.ts'
-import { hostRoot } from './host-root.ts'
+import { hostRoot, mountedParts } from './host-root.ts'
 
 /**
  * Where the parts of a root are put together when Hearth is root: the runtime works under the sandbox's ids, which
@@ -52,7 +52,7 @@ export async function stageRoot({ request, disk, idBase }: PlanInput, { paths }:
     stage,
     root: at.root,
     guest: join(at.guest, basename(paths.guest)),
-    mounts: template.kind === 'host' ? template.mounts : [],
+    mounts: template.kind === 'host' ? mountedParts(template) : [],
   }
 }
 
