@@ -44,7 +44,6 @@ export class EmbeddedSandbox implements Sandbox {
   readonly id: SandboxId
   readonly files: Files
   readonly #machine: Machine
-  readonly #capabilities: Capabilities
   readonly #limits: Limits
   readonly #owner: SandboxOwner
   readonly #contexts: CodeContexts
@@ -54,12 +53,11 @@ export class EmbeddedSandbox implements Sandbox {
   constructor(info: SandboxInfo, machine: Machine, capabilities: Capabilities, owner: SandboxOwner) {
     this.#info = info
     this.#machine = machine
-    this.#capabilities = capabilities
     this.#owner = owner
     this.#limits = info.limits
     this.id = info.id
     this.files = machine.files
-    this.#contexts = new CodeContexts(this)
+    this.#contexts = new CodeContexts(this, capabilities)
     this.#deadline = new Deadline(info.expiresAt, () => this.kill())
     void machine.ended.then(() => {
       this.#deadline.cancel()
@@ -111,9 +109,6 @@ export class EmbeddedSandbox implements Sandbox {
 
   async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
     this.#requireRunning()
-    if (!this.#capabilities.processes) {
-      throw new HearthError('capability_unsupported', `rung ${this.#info.rung} has no interpreters to run code with`)
-    }
     return await this.#contexts.run(code, options, this.#limits)
   }
 
