@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "status.h"
 #include "supervisor.h"
 
@@ -23,6 +24,14 @@ static void raise_oom_score(void) {
   ssize_t ignored = write(descriptor, "500", 3);
   (void)ignored;
   close(descriptor);
+}
+
+// The guest has raised its own for its many channels; a command gets what the runtime gave.
+static void restore_open_files(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || !original_open_files) return;
+  limit.rlim_cur = original_open_files;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void limit_resource(int resource, uint32_t value) {
@@ -81,7 +90,8 @@ static int prepare_and_execute(const struct launch *launch, volatile uint32_t *s
     if (ioctl(0, TIOCSCTTY, 0) != 0) return errno;
   }
   raise_oom_score();
-  limit_resource(RLIMIT_NOFILE, launch->open_files);
+  if (launch->open_files) limit_resource(RLIMIT_NOFILE, launch->open_files);
+  else restore_open_files();
   limit_resource(RLIMIT_NPROC, launch->pids);
   *stage = STAGE_USER;
   int error = launch->switch_user ? become(launch->user) : 0;

@@ -17,7 +17,7 @@
 #define TRIM_BYTES 16384u
 
 static struct source input = {.fd = -1}, output = {.fd = -1};
-static bool stream_endless, input_pending, output_blocked;
+static bool stream_endless, input_pending, output_blocked, parse_stalled;
 static uint8_t *received;
 static size_t received_length;
 static struct buffer queue;
@@ -48,10 +48,14 @@ static void trim(struct timer *timer) {
 
 static void parse_received(void) {
   size_t used = 0;
+  parse_stalled = true;
   while (queue.length - queue_sent < OUTPUT_LIMIT) {
     struct frame frame;
     size_t taken = framing_next(received + used, received_length - used, &frame);
-    if (taken == 0) break;
+    if (taken == 0) {
+      parse_stalled = false;
+      break;
+    }
     used += taken;
     if (frame.valid) session_receive(frame.header.type, frame.header.channel, frame.payload);
   }
@@ -151,16 +155,23 @@ static void recover_from_exhausted_memory(void) {
   session_violation();
 }
 
+// A host that asks but does not listen is not heard either; watching its bytes meanwhile would only wake us for nothing.
+static bool may_read(void) {
+  bool may = queue.length - queue_sent < OUTPUT_LIMIT;
+  if (!stream_endless) source_watch(&input, may ? EPOLLIN : 0);
+  return may;
+}
+
 bool link_pump(void) {
-  if (input_pending && queue.length - queue_sent < OUTPUT_LIMIT) read_some();
+  if (may_read() && input_pending) read_some();
   if (received_length) parse_received();
   for (int i = 0; i < WRITES_PER_ROUND && !output_blocked; i++) {
     fill_queue();
     if (queue.failed) recover_from_exhausted_memory();
-    if (queue.length == queue_sent) return input_pending;
+    if (queue.length == queue_sent) return input_pending || parse_stalled;
     if (!write_queue()) break;
   }
-  if (output_blocked) return input_pending && queue.length - queue_sent < OUTPUT_LIMIT;
+  if (output_blocked) return may_read() && (input_pending || parse_stalled);
   return true;
 }
 

@@ -26,6 +26,7 @@ static void insist(struct timer *timer) {
 
 void process_kill_tree(struct process *process) {
   process_signal_tree(process, SIGKILL);
+  process->insisting = true;
   process->deadline.fire = insist;
   timer_set(&process->deadline, monotonic_now() + KILL_PATIENCE);
 }

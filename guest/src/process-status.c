@@ -60,7 +60,7 @@ static void exited(struct process *process, const struct status_record *record) 
   process->duration_microseconds = record->ended_at > process->started_monotonic ? (record->ended_at - process->started_monotonic) / 1000 : 0;
   process->out_of_memory = limits_oom_kills() > process->oom_kills_before;
   process->state = PROCESS_DRAINING;
-  if (!process->timed_out) timer_stop(&process->deadline);
+  if (!process->insisting) timer_stop(&process->deadline);
   process_drain(process);
 }
 

@@ -28,7 +28,7 @@ struct process {
   uint32_t number;
   pid_t pid, supervisor;
   enum process_state state;
-  bool terminal, forgotten, timed_out, out_of_memory, supervisor_gone;
+  bool terminal, forgotten, timed_out, out_of_memory, supervisor_gone, insisting;
   struct source status, output, error, input;
   struct output_log log;
   struct attachment *attachment;

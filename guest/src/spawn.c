@@ -159,7 +159,7 @@ void serve_spawn(uint32_t channel, const struct message_spawn *message) {
   struct user user;
   char directory[PATH_BYTES];
   int error = find_user(message->user, &user);
-  if (error) return answer_failed(channel, error, "user %.*s", (int)message->user.length, (const char *)message->user.bytes);
+  if (error) return answer_failed(channel, error, error == EINVAL ? "unknown user %.*s" : "user %.*s", (int)message->user.length, (const char *)message->user.bytes);
   error = path_copy(message->cwd.length ? message->cwd : slice_of(configuration.workdir), directory);
   if (error) return answer_failed(channel, error, "working directory");
   struct command command;

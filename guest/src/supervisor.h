@@ -18,7 +18,7 @@ struct launch {
   const struct user *user;
   bool switch_user, terminal;
   int input, output, error, status;
-  uint32_t open_files, pids;
+  uint32_t open_files, pids;  // 0: as the guest found it
 };
 
 _Noreturn void supervisor_run(const struct launch *launch);

@@ -10,11 +10,18 @@
 
 static char default_wanted[128];
 
+// Tells one state of a file from another.
+struct stamp {
+  struct timespec changed;
+  off_t size;
+  ino_t inode;
+};
+
 // The last answer, good as long as neither file changed: a command must not pay for reading them again.
 static struct {
   bool valid;
   char wanted[128];
-  struct timespec passwd, group;
+  struct stamp passwd, group;
   struct user user;
 } cache;
 
@@ -38,10 +45,13 @@ static struct text read_database(const char *path) {
   return text;
 }
 
-static struct timespec modified(const char *path) {
+static void stamp_of(const char *path, struct stamp *stamp) {
   struct stat status;
-  if (stat(path, &status) != 0) return (struct timespec){0, 0};
-  return status.st_ctim;
+  memset(stamp, 0, sizeof *stamp);
+  if (stat(path, &status) != 0) return;
+  stamp->changed = status.st_ctim;
+  stamp->size = status.st_size;
+  stamp->inode = status.st_ino;
 }
 
 static bool parse_id(const char *text, uint32_t *number) {
@@ -79,9 +89,11 @@ int users_find(struct slice wanted, struct user *user) {
   if (wanted.length >= sizeof text || (wanted.length && memchr(wanted.bytes, 0, wanted.length))) return EINVAL;
   snprintf(text, sizeof text, "%.*s", (int)wanted.length, (const char *)wanted.bytes);
   if (text[0] == 0) snprintf(text, sizeof text, "%s", default_wanted);
-  struct timespec passwd_time = modified("/etc/passwd"), group_time = modified("/etc/group");
-  if (cache.valid && strcmp(cache.wanted, text) == 0 && memcmp(&cache.passwd, &passwd_time, sizeof passwd_time) == 0 &&
-      memcmp(&cache.group, &group_time, sizeof group_time) == 0) {
+  struct stamp passwd_stamp, group_stamp;
+  stamp_of("/etc/passwd", &passwd_stamp);
+  stamp_of("/etc/group", &group_stamp);
+  if (cache.valid && strcmp(cache.wanted, text) == 0 && memcmp(&cache.passwd, &passwd_stamp, sizeof passwd_stamp) == 0 &&
+      memcmp(&cache.group, &group_stamp, sizeof group_stamp) == 0) {
     *user = cache.user;
     return 0;
   }
@@ -93,8 +105,8 @@ int users_find(struct slice wanted, struct user *user) {
   if (error) return error;
   cache.valid = true;
   snprintf(cache.wanted, sizeof cache.wanted, "%s", text);
-  cache.passwd = passwd_time;
-  cache.group = group_time;
+  cache.passwd = passwd_stamp;
+  cache.group = group_stamp;
   cache.user = *user;
   return 0;
 }
@@ -106,7 +118,7 @@ void users_set_default(struct slice wanted) {
 
 bool users_is_own(const struct user *user) { return user->uid == getuid() && user->gid == getgid(); }
 
-bool users_can_switch(void) {
+static bool find_can_switch(void) {
   if (geteuid() != 0) return false;
   FILE *map = fopen("/proc/self/uid_map", "re");
   if (!map) return true;
@@ -114,4 +126,11 @@ bool users_can_switch(void) {
   while (fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3) total += count;
   fclose(map);
   return total > 1;
+}
+
+// The mapping of a user namespace is written once, before anything runs in it.
+bool users_can_switch(void) {
+  static enum { UNKNOWN, NO, YES } known;
+  if (known == UNKNOWN) known = find_can_switch() ? YES : NO;
+  return known == YES;
 }

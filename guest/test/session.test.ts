@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { PayloadWriter } from '../../packages/engine/src/link/wire.ts'
-import { SPAWN } from './guest-process.ts'
+import { present, SPAWN } from './guest-process.ts'
 import { useGuest } from './guest-fixture.ts'
 
 const fixture = useGuest()
@@ -9,6 +11,11 @@ function frame(type: number, channel: number, payload: Uint8Array): Buffer {
   const writer = new PayloadWriter()
   writer.rest(payload)
   return writer.finish(type, channel)
+}
+
+function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return Number(fields[11]) + Number(fields[12])
 }
 
 describe('the session', () => {
@@ -97,6 +104,19 @@ describe('the session', () => {
     guest.send('Ping', 0, { token: 4n })
     expect(await guest.control.expect('Pong')).toEqual({ token: 4n })
     await guest.hello()
+  })
+
+  it('does not read, spin or grow while a host asks but does not listen', async () => {
+    const { guest } = fixture
+    const output = present(guest.child.stdout)
+    output.pause()
+    for (let token = 0n; token < 100_000n; token++) guest.send('Ping', 0, { token })
+    await delay(300)
+    const before = cpuTicks(present(guest.child.pid))
+    await delay(500)
+    expect(cpuTicks(present(guest.child.pid)) - before).toBeLessThanOrEqual(5)
+    output.resume()
+    for (let token = 0n; token < 100_000n; token++) expect((await guest.control.expect('Pong')).token).toBe(token)
   })
 
   it('answers a ping at once while output floods', async () => {
