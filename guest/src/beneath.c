@@ -20,11 +20,20 @@ static const char *next_component(const char **path, size_t *length) {
   }
 }
 
+// Not with O_DIRECTORY: together with it gVisor takes O_NOFOLLOW for nothing and follows the link.
+int open_directory_at(int at, const char *name) {
+  int descriptor = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  struct stat status;
+  if (descriptor < 0 || (fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode))) return descriptor;
+  close(descriptor);
+  errno = ENOTDIR;
+  return -1;
+}
+
 static int enter(int *directory, const char *name, const struct user *make) {
-  int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  int next = openat(*directory, name, flags);
+  int next = open_directory_at(*directory, name);
   if (next < 0 && errno == ENOENT && make && (mkdirat(*directory, name, 0755) == 0 || errno == EEXIST)) {
-    next = openat(*directory, name, flags);
+    next = open_directory_at(*directory, name);
     if (next >= 0) path_give(next, make);
   }
   if (next < 0) {

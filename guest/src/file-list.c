@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "beneath.h"
 #include "channel.h"
 #include "entry.h"
 #include "loop.h"
@@ -59,7 +60,7 @@ static bool add_pending(struct listing *listing, const char *path) {
 }
 
 static int open_directory(struct listing *listing, bool follow) {
-  int descriptor = open(listing->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
+  int descriptor = follow ? open(listing->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : open_directory_at(AT_FDCWD, listing->path);
   if (descriptor < 0) return errno;
   listing->directory = fdopendir(descriptor);
   if (listing->directory) return 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "beneath.h"
 #include "job.h"
 #include "requests.h"
 
@@ -64,7 +65,7 @@ static int go_up(int *directory, const struct level *expected) {
 
 static int go_down(int *directory, const char *name, struct level *level) {
   struct stat status;
-  int child = openat(*directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int child = open_directory_at(*directory, name);
   if (child < 0 || fstat(*directory, &status) != 0) {
     int error = errno;
     if (child >= 0) close(child);
@@ -110,7 +111,7 @@ static int remove_below(int directory) {
 }
 
 static int remove_tree(const char *path) {
-  int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int directory = open_directory_at(AT_FDCWD, path);
   if (directory < 0) return errno;
   int error = remove_below(directory);
   if (error) return error;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "answer.h"
 #include "link.h"
@@ -75,6 +76,8 @@ void serve_resize(uint32_t channel, const struct message_resize *message) {
   if (!process->terminal || process->output.fd < 0) return answer_failed(channel, ENOTTY, "process %u", message->process);
   struct winsize size = {.ws_row = message->rows, .ws_col = message->cols};
   if (ioctl(process->output.fd, TIOCSWINSZ, &size) != 0) return answer_failed(channel, errno, "process %u", message->process);
+  // Linux tells the foreground; gVisor tells nobody and does not know the foreground either. Whoever does not wait for it ignores it.
+  if (tcgetpgrp(process->output.fd) < 0) process_signal_tree(process, SIGWINCH);
   answer_done(channel, 0);
 }
 

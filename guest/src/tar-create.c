@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beneath.h"
 #include "tar-format.h"
 #include "tar-writer.h"
 
@@ -105,7 +106,7 @@ static int add_directory(struct creation *creation, int directory, const char *f
   creation->name[name_length + 1] = 0;
   int error = tar_writer_header(&creation->writer, '5', creation->name, NULL, status, 0);
   if (error) return error;
-  int child = openat(directory, file, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int child = open_directory_at(directory, file);
   if (child < 0) return errno == ENOENT || errno == ELOOP || errno == ENOTDIR ? 0 : errno;
   return add_content(creation, child, name_length + 1, depth + 1);
 }

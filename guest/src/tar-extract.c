@@ -105,7 +105,7 @@ static int extract_directory(struct extraction *extraction, int parent, const ch
     if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return errno;
     return S_ISDIR(status.st_mode) ? remember(extraction) : EEXIST;
   }
-  int descriptor = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int descriptor = open_directory_at(parent, name);
   if (descriptor < 0) return errno;
   int error = path_give(descriptor, extraction->user);
   close(descriptor);
@@ -194,7 +194,7 @@ static void finish_directory(struct extraction *extraction, const struct later *
   char name[256];
   struct timespec times[2];
   if (beneath_parent(extraction->root, later->name, NULL, &parent, name) != 0) return;
-  int descriptor = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int descriptor = open_directory_at(parent, name);
   close(parent);
   // A later entry may have put something else in its place.
   if (descriptor < 0) return;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "temporary-name.h"
+#include "beneath.h"
 #include "watch.h"
 
 #define EVENTS (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
@@ -106,7 +107,7 @@ static bool is_directory(int directory, const struct dirent *item) {
 }
 
 static void read_directory(struct watch *watch, const struct scan *scan, bool root) {
-  int descriptor = open(scan->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (root ? 0 : O_NOFOLLOW));
+  int descriptor = root ? open(scan->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : open_directory_at(AT_FDCWD, scan->path);
   DIR *list = descriptor < 0 ? NULL : fdopendir(descriptor);
   if (!list) {
     if (descriptor >= 0) close(descriptor);
