@@ -79,7 +79,8 @@ bool mount_overlay(char *const paths[4], struct overlay_options options, int use
   const char *xattr = options.user_xattr ? ",userxattr" : "";
   int length = snprintf(data, sizeof data, "lowerdir=%s,upperdir=%s,workdir=%s%s", lowers, upper, work, xattr);
   if ((size_t)length >= sizeof data) return fail_with(failure, ENAMETOOLONG, "overlay %s: its layers", target);
-  if (mount("overlay", target, "overlay", 0, data) != 0) return fail_with(failure, errno, "overlay on %s", target);
+  // An image may hold device nodes and setuid files: neither means anything in a sandbox.
+  if (mount("overlay", target, "overlay", MS_NODEV | MS_NOSUID, data) != 0) return fail_with(failure, errno, "overlay on %s", target);
   return true;
 }
 
