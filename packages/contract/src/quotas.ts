@@ -1,0 +1,22 @@
+import { z } from 'zod'
+
+const GiB = 1024 ** 3
+
+/** What one tenant may hold at once. All sandboxes count that may have a machine; disks count until they are deleted. */
+export interface Quotas {
+  readonly sandboxes: number
+  readonly cpus: number
+  readonly memoryBytes: number
+  readonly diskBytes: number
+}
+
+export const DEFAULT_QUOTAS: Quotas = { sandboxes: 100, cpus: 200, memoryBytes: 256 * GiB, diskBytes: 1024 * GiB }
+
+const bound = z.number().min(0).max(Number.MAX_SAFE_INTEGER)
+
+export const quotasSchema = z.strictObject({
+  sandboxes: bound.int(),
+  cpus: bound,
+  memoryBytes: bound.int(),
+  diskBytes: bound.int(),
+})

@@ -1,0 +1,24 @@
+import type { Kysely } from 'kysely'
+import type { Tables } from './tables.ts'
+
+export type DialectName = 'sqlite' | 'postgres'
+
+/** Where a repository reads and writes: the store itself, or one transaction of it. */
+export interface Database {
+  readonly dialect: DialectName
+  readonly query: Kysely<Tables>
+}
+
+/** What repositories take from outside, so that tests can hold time still. */
+export interface Sources {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** A new identifier with this prefix; never one that was given before. */
+  readonly newId: (prefix: string) => string
+}
+
+/** Runs the work in the transaction that is open already, or in one of its own. */
+export async function atomically<T>(database: Database, work: (inside: Database) => Promise<T>): Promise<T> {
+  if (database.query.isTransaction) return await work(database)
+  return await database.query.transaction().execute((query) => work({ dialect: database.dialect, query }))
+}

@@ -1,0 +1,146 @@
+import type { ApiScope, Rung, SandboxState } from '@hearth/contract'
+
+/**
+ * Every table, once, for both databases. Times are milliseconds since 1970 (`bigint` columns, decoded to numbers on both),
+ * JSON is text, flags are 0 or 1. `Json<T>` is that text: only the code beside each repository encodes and decodes it.
+ */
+export type Json<T> = string & { readonly __json?: T }
+
+export interface TenantsTable {
+  id: string
+  name: string
+  quotas: Json<Record<string, number>>
+  created_at: number
+}
+
+export interface ApiKeysTable {
+  id: string
+  tenant_id: string
+  name: string
+  /** SHA-256 of the secret, in hex. The secret itself is nowhere. */
+  secret_hash: string
+  /** The first characters of the key, for people to recognise it. */
+  prefix: string
+  scopes: Json<readonly ApiScope[]>
+  created_at: number
+  expires_at: number | null
+  revoked_at: number | null
+  last_used_at: number | null
+}
+
+export interface SandboxesTable {
+  id: string
+  tenant_id: string
+  state: SandboxState
+  rung: Rung
+  driver: string
+  template: string
+  spec: Json<unknown>
+  limits: Json<unknown>
+  metadata: Json<Record<string, string>>
+  /** The three limits that quotas add up, out of `limits`. */
+  cpus: number
+  memory_bytes: number
+  disk_bytes: number
+  created_at: number
+  expires_at: number | null
+  idle_ms: number | null
+  idle_action: 'pause' | 'kill' | null
+  persistent: number
+  parent_id: string | null
+  host_id: string | null
+  last_active_at: number
+  ended_at: number | null
+  end_reason: string | null
+  version: number
+}
+
+/** One row for each pair of `sandboxes.metadata`: what filters search. */
+export interface SandboxMetadataTable {
+  sandbox_id: string
+  key: string
+  value: string
+}
+
+export interface OperationsTable {
+  id: string
+  tenant_id: string
+  sandbox_id: string | null
+  kind: string
+  state: 'pending' | 'running' | 'done' | 'failed' | 'undone'
+  owner: string | null
+  /** While running: until when the owner has it. While pending: not to be claimed before this. */
+  lease_until: number | null
+  attempts: number
+  step: string | null
+  idempotency_key: string | null
+  request_hash: string
+  request: Json<unknown>
+  result: Json<unknown> | null
+  error: Json<unknown> | null
+  created_at: number
+  updated_at: number
+}
+
+export interface EventsTable {
+  seq: number
+  tenant_id: string
+  sandbox_id: string | null
+  at: number
+  type: string
+  data: Json<unknown>
+}
+
+/** One row. Its lock is held until commit, so that sequence numbers become visible in their order and without gaps. */
+export interface EventSequenceTable {
+  id: number
+  value: number
+}
+
+/** What retention took away: per sandbox, and for the whole tenant with an empty `sandbox_id`. */
+export interface EventDropsTable {
+  tenant_id: string
+  sandbox_id: string
+  through: number
+  count: number
+}
+
+export interface TemplatesTable {
+  /** Empty for a template that all tenants share. */
+  tenant_id: string
+  name: string
+  digest: string
+  bytes: number
+  created_at: number
+}
+
+export interface SnapshotsTable {
+  id: string
+  tenant_id: string
+  sandbox_id: string | null
+  parent_id: string | null
+  bytes: number
+  manifest: Json<unknown>
+  created_at: number
+}
+
+export interface HostsTable {
+  id: string
+  url: string | null
+  started_at: number
+  heartbeat_at: number
+}
+
+export interface Tables {
+  tenants: TenantsTable
+  api_keys: ApiKeysTable
+  sandboxes: SandboxesTable
+  sandbox_metadata: SandboxMetadataTable
+  operations: OperationsTable
+  events: EventsTable
+  event_sequence: EventSequenceTable
+  event_drops: EventDropsTable
+  templates: TemplatesTable
+  snapshots: SnapshotsTable
+  hosts: HostsTable
+}

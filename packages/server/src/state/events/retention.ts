@@ -1,0 +1,132 @@
+import { sql } from 'kysely'
+import { atomically, type Database } from '../database/database.ts'
+
+/** How many events are kept. Whatever breaks either bound goes, oldest first. */
+export interface Retention {
+  readonly maximumPerSandbox: number
+  readonly maximumAgeMs: number
+}
+
+export const DEFAULT_RETENTION: Retention = { maximumPerSandbox: 10_000, maximumAgeMs: 7 * 24 * 3_600_000 }
+
+export interface DroppedEvents {
+  readonly count: number
+  readonly bySandbox: readonly {
+    readonly tenantId: string
+    /** Null for events of the tenant itself. */
+    readonly sandboxId: string | null
+    readonly count: number
+    /** The largest `seq` among them. */
+    readonly through: number
+  }[]
+}
+
+/** One bound of one sandbox at a time, each in its own transaction, so that appending never waits long. */
+export async function pruneEvents(database: Database, now: number, retention: Retention): Promise<DroppedEvents> {
+  const bySandbox: DroppedEvents['bySandbox'][number][] = []
+  for (const range of [
+    ...(await aged(database, now - retention.maximumAgeMs)),
+    ...(await crowded(database, retention)),
+  ]) {
+    const count = await drop(database, range)
+    if (count > 0) bySandbox.push({ ...range, count })
+  }
+  await forgetDeleted(database)
+  return { count: bySandbox.reduce((sum, entry) => sum + entry.count, 0), bySandbox }
+}
+
+interface Range {
+  readonly tenantId: string
+  readonly sandboxId: string | null
+  readonly through: number
+}
+
+async function aged(database: Database, before: number): Promise<Range[]> {
+  return await database.query
+    .selectFrom('events')
+    .where('at', '<', before)
+    .groupBy(['tenant_id', 'sandbox_id'])
+    .select(({ fn }) => ['tenant_id as tenantId', 'sandbox_id as sandboxId', fn.max('seq').as('through')])
+    .execute()
+}
+
+async function crowded(database: Database, retention: Retention): Promise<Range[]> {
+  const groups = await database.query
+    .selectFrom('events')
+    .groupBy(['tenant_id', 'sandbox_id'])
+    .having(({ fn }) => fn.countAll(), '>', retention.maximumPerSandbox)
+    .select(['tenant_id as tenantId', 'sandbox_id as sandboxId'])
+    .execute()
+  const ranges: Range[] = []
+  for (const group of groups) {
+    const row = await inGroup(database, group)
+      .select('seq')
+      .orderBy('seq', 'desc')
+      .offset(retention.maximumPerSandbox)
+      .limit(1)
+      .executeTakeFirst()
+    if (row !== undefined) ranges.push({ ...group, through: row.seq })
+  }
+  return ranges
+}
+
+function inGroup(database: Database, group: Omit<Range, 'through'>) {
+  const query = database.query.selectFrom('events').where('tenant_id', '=', group.tenantId)
+  return group.sandboxId === null
+    ? query.where('sandbox_id', 'is', null)
+    : query.where('sandbox_id', '=', group.sandboxId)
+}
+
+function drop(database: Database, range: Range): Promise<number> {
+  return atomically(database, async (inside) => {
+    const seqs = inGroup(inside, range).where('seq', '<=', range.through).select('seq')
+    const { numDeletedRows } = await inside.query.deleteFrom('events').where('seq', 'in', seqs).executeTakeFirst()
+    const count = Number(numDeletedRows)
+    if (count === 0) return 0
+    await note(inside, range.tenantId, '', range.through, count)
+    if (range.sandboxId !== null) await note(inside, range.tenantId, range.sandboxId, range.through, count)
+    return count
+  })
+}
+
+async function note(
+  database: Database,
+  tenantId: string,
+  sandboxId: string,
+  through: number,
+  count: number,
+): Promise<void> {
+  await database.query
+    .insertInto('event_drops')
+    .values({ tenant_id: tenantId, sandbox_id: sandboxId, through, count })
+    .onConflict((conflict) =>
+      conflict.columns(['tenant_id', 'sandbox_id']).doUpdateSet({
+        // Two bounds are applied one after the other, and the second may end earlier than the first.
+        through: sql`case when event_drops.through > excluded.through then event_drops.through else excluded.through end`,
+        count: sql`event_drops.count + excluded.count`,
+      }),
+    )
+    .execute()
+}
+
+/** The notes of a sandbox go when neither it nor any of its events is there; that of its tenant still counts them. */
+async function forgetDeleted(database: Database): Promise<void> {
+  await database.query
+    .deleteFrom('event_drops')
+    .where('sandbox_id', '!=', '')
+    .where((where) =>
+      where.not(
+        where.exists(
+          where.selectFrom('events').select('seq').whereRef('events.sandbox_id', '=', 'event_drops.sandbox_id'),
+        ),
+      ),
+    )
+    .where((where) =>
+      where.not(
+        where.exists(
+          where.selectFrom('sandboxes').select('id').whereRef('sandboxes.id', '=', 'event_drops.sandbox_id'),
+        ),
+      ),
+    )
+    .execute()
+}

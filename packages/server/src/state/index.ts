@@ -1,0 +1,24 @@
+export { openStore, type OpenStoreOptions } from './open-store.ts'
+export type { Store, StoreSession } from './store.ts'
+export type { DialectName, Sources } from './database/database.ts'
+export * from './lifecycle.ts'
+export type { Tenant, TenantRepository } from './access/tenants.ts'
+export type { ApiKey, ApiKeyRepository, NewApiKey } from './access/api-keys.ts'
+export type { SandboxVersion } from './sandboxes/compare-and-set.ts'
+export type { NewSandbox, SandboxPatch, SandboxRecord } from './sandboxes/sandbox-record.ts'
+export { LIST_LIMIT, type ListOptions, type SandboxFilter, type SandboxPage } from './sandboxes/sandbox-list.ts'
+export type { SandboxRepository } from './sandboxes/sandboxes.ts'
+export { createWithinQuota, type Usage } from './sandboxes/usage.ts'
+export type { ClaimOptions } from './operations/claim.ts'
+export {
+  stepText,
+  type Lease,
+  type Operation,
+  type OperationEnd,
+  type OperationState,
+} from './operations/operation-record.ts'
+export type { Begun, NewOperation, OperationRepository } from './operations/operations.ts'
+export type { EventFilter, EventPage, NewEvent, StoredEvent } from './events/event-record.ts'
+export { EVENT_LIMIT, type EventRepository, type EventsQuery, type FollowOptions } from './events/events.ts'
+export { DEFAULT_RETENTION, type DroppedEvents, type Retention } from './events/retention.ts'
+export type { Host, HostRepository } from './hosts.ts'

@@ -1,0 +1,64 @@
+import { join, resolve } from 'node:path'
+import { Kysely, type Dialect } from 'kysely'
+import { HearthError, newId } from '@hearth/contract'
+import type { DialectName, Sources } from './database/database.ts'
+import { migrate } from './database/migrate.ts'
+import { postgresDialect } from './database/postgres-dialect.ts'
+import { sqliteDialect } from './database/sqlite-dialect.ts'
+import type { Tables } from './database/tables.ts'
+import { DatabaseStore } from './database-store.ts'
+import { PostgresListener } from './events/postgres-listener.ts'
+import { WakeUps } from './events/wake-ups.ts'
+import type { Store } from './store.ts'
+
+export interface OpenStoreOptions {
+  /** `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/NAME`. Default: `hearth.db` in `HEARTH_HOME`. */
+  readonly url?: string
+  /** Default: the clock of the system and random identifiers. */
+  readonly sources?: Partial<Sources>
+  /** Told of connections that break while nobody uses them. They are made anew without it. */
+  readonly onConnectionError?: (error: Error) => void
+}
+
+/** Opens the durable state and brings its schema up to date. */
+export async function openStore(options: OpenStoreOptions = {}): Promise<Store> {
+  const url = options.url ?? (await defaultUrl())
+  const wakeUps = new WakeUps()
+  const { name, dialect } = chooseDialect(url, options)
+  const query = new Kysely<Tables>({ dialect })
+  const listener =
+    name === 'postgres'
+      ? new PostgresListener({ url, onEvent: () => wakeUps.wake(), ...onError(options.onConnectionError) })
+      : null
+  try {
+    await migrate(query)
+    await listener?.start()
+  } catch (error) {
+    await query.destroy()
+    throw error
+  }
+  const sources: Sources = { now: Date.now, newId, ...options.sources }
+  return new DatabaseStore({ dialect: name, query, sources, wakeUps, listener })
+}
+
+/** The engine is loaded only for this: a tool that names its database starts without it. */
+async function defaultUrl(): Promise<string> {
+  const { hostPaths } = await import('@hearth/engine')
+  return `sqlite:${join(hostPaths().home, 'hearth.db')}`
+}
+
+function chooseDialect(url: string, options: OpenStoreOptions): { name: DialectName; dialect: Dialect } {
+  const sqlite = /^sqlite:(.+)$/s.exec(url)?.[1]
+  if (sqlite !== undefined) return { name: 'sqlite', dialect: sqliteDialect(resolve(sqlite)) }
+  if (/^postgres(ql)?:\/\//.test(url)) {
+    const { onConnectionError } = options
+    const onIdleError = onConnectionError === undefined ? {} : { onIdleError: onConnectionError }
+    return { name: 'postgres', dialect: postgresDialect({ url, ...onIdleError }) }
+  }
+  // The url is not repeated: it may hold a password.
+  throw new HearthError('invalid_request', 'the url of the store must begin with sqlite: or postgres://')
+}
+
+function onError(report: OpenStoreOptions['onConnectionError']): { onError?: (error: Error) => void } {
+  return report === undefined ? {} : { onError: report }
+}

@@ -1,0 +1,26 @@
+import { HearthError } from '@hearth/contract'
+
+/** The last row of a page. A client sends it back as it got it; it grants nothing, since the filters apply to every page. */
+export interface Position {
+  readonly createdAt: number
+  readonly id: string
+}
+
+/** `MILLISECONDS.ID` in base64url. */
+const POSITION = /^(\d{1,15})\.([a-z0-9_]{1,64})$/
+
+const MAXIMUM_CHARACTERS = 120
+
+export function encodeCursor(position: Position): string {
+  return Buffer.from(`${position.createdAt}.${position.id}`).toString('base64url')
+}
+
+/** `invalid_request` for anything that `encodeCursor` did not make. */
+export function decodeCursor(cursor: string): Position {
+  const text = cursor.length > MAXIMUM_CHARACTERS ? '' : Buffer.from(cursor, 'base64url').toString()
+  const [, createdAt, id] = POSITION.exec(text) ?? []
+  if (createdAt === undefined || id === undefined) {
+    throw new HearthError('invalid_request', 'cursor: is not one that a list has returned')
+  }
+  return { createdAt: Number(createdAt), id }
+}

@@ -1,0 +1,147 @@
+import type { Insertable, Selectable } from 'kysely'
+import type { Limits, Rung, SandboxId, SandboxSpec, SandboxState } from '@hearth/contract'
+import type { SandboxesTable } from '../database/tables.ts'
+
+/** What the control plane knows of one sandbox. Times are milliseconds since 1970. */
+export interface SandboxRecord {
+  readonly id: SandboxId
+  readonly tenantId: string
+  readonly state: SandboxState
+  readonly rung: Rung
+  /** What implements the rung, for example `crun 1.8.1`. */
+  readonly driver: string
+  readonly template: string
+  /** What was asked for. */
+  readonly spec: SandboxSpec
+  /** What is in force. */
+  readonly limits: Limits
+  readonly metadata: Readonly<Record<string, string>>
+  readonly createdAt: number
+  /** The deadline; null only for a persistent sandbox. */
+  readonly expiresAt: number | null
+  /** After this long without activity `idleAction` is taken. Null: never. */
+  readonly idleMs: number | null
+  readonly idleAction: 'pause' | 'kill' | null
+  readonly persistent: boolean
+  /** The sandbox that this one was forked from. */
+  readonly parentId: SandboxId | null
+  readonly hostId: string | null
+  readonly lastActiveAt: number
+  readonly endedAt: number | null
+  readonly endReason: string | null
+  /** Counts the changes: what a compare-and-set compares. Activity does not count. */
+  readonly version: number
+}
+
+/** A sandbox that begins its life, in the state `creating`. */
+export interface NewSandbox {
+  /** Default: a new one. Identifiers are never taken from a client, and one that was ever used is refused. */
+  readonly id?: SandboxId
+  readonly tenantId: string
+  readonly rung: Rung
+  readonly driver: string
+  readonly template: string
+  readonly spec: SandboxSpec
+  readonly limits: Limits
+  readonly metadata?: Readonly<Record<string, string>>
+  /** Null is a persistent sandbox: `persistent` follows from it. */
+  readonly expiresAt: number | null
+  readonly idle?: { readonly ms: number; readonly action: 'pause' | 'kill' } | null
+  readonly parentId?: SandboxId | null
+  readonly hostId?: string | null
+}
+
+/** What may change beside the state. A field that is left out stays. */
+export interface SandboxPatch {
+  readonly rung?: Rung
+  readonly driver?: string
+  readonly template?: string
+  readonly limits?: Limits
+  readonly expiresAt?: number | null
+  readonly idle?: { readonly ms: number; readonly action: 'pause' | 'kill' } | null
+  readonly hostId?: string | null
+  readonly lastActiveAt?: number
+  readonly endedAt?: number | null
+  readonly endReason?: string | null
+}
+
+export function decodeSandbox(row: Selectable<SandboxesTable>): SandboxRecord {
+  return {
+    id: row.id as SandboxId,
+    tenantId: row.tenant_id,
+    state: row.state,
+    rung: row.rung,
+    driver: row.driver,
+    template: row.template,
+    spec: JSON.parse(row.spec) as SandboxSpec,
+    limits: JSON.parse(row.limits) as Limits,
+    metadata: row.metadata === '{}' ? {} : (JSON.parse(row.metadata) as Record<string, string>),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    idleMs: row.idle_ms,
+    idleAction: row.idle_action,
+    persistent: row.persistent === 1,
+    parentId: row.parent_id as SandboxId | null,
+    hostId: row.host_id,
+    lastActiveAt: row.last_active_at,
+    endedAt: row.ended_at,
+    endReason: row.end_reason,
+    version: row.version,
+  }
+}
+
+export function encodeNewSandbox(input: NewSandbox, id: string, now: number): Insertable<SandboxesTable> {
+  return {
+    id,
+    tenant_id: input.tenantId,
+    state: 'creating',
+    rung: input.rung,
+    driver: input.driver,
+    template: input.template,
+    spec: JSON.stringify(input.spec),
+    metadata: JSON.stringify(input.metadata ?? {}),
+    ...encodeLimits(input.limits),
+    created_at: now,
+    ...encodeDeadline(input.expiresAt),
+    ...encodeIdle(input.idle ?? null),
+    parent_id: input.parentId ?? null,
+    host_id: input.hostId ?? null,
+    last_active_at: now,
+    ended_at: null,
+    end_reason: null,
+    version: 1,
+  }
+}
+
+export function encodePatch(patch: SandboxPatch): Partial<Insertable<SandboxesTable>> {
+  const { rung, driver, template, limits, expiresAt, idle, hostId, lastActiveAt, endedAt, endReason } = patch
+  return {
+    ...(rung === undefined ? {} : { rung }),
+    ...(driver === undefined ? {} : { driver }),
+    ...(template === undefined ? {} : { template }),
+    ...(limits === undefined ? {} : encodeLimits(limits)),
+    ...(expiresAt === undefined ? {} : encodeDeadline(expiresAt)),
+    ...(idle === undefined ? {} : encodeIdle(idle)),
+    ...(hostId === undefined ? {} : { host_id: hostId }),
+    ...(lastActiveAt === undefined ? {} : { last_active_at: lastActiveAt }),
+    ...(endedAt === undefined ? {} : { ended_at: endedAt }),
+    ...(endReason === undefined ? {} : { end_reason: endReason }),
+  }
+}
+
+function encodeLimits(limits: Limits) {
+  return {
+    limits: JSON.stringify(limits),
+    cpus: limits.cpus,
+    memory_bytes: limits.memoryBytes,
+    disk_bytes: limits.diskBytes,
+  }
+}
+
+function encodeDeadline(expiresAt: number | null) {
+  return { expires_at: expiresAt, persistent: expiresAt === null ? 1 : 0 }
+}
+
+function encodeIdle(idle: NonNullable<NewSandbox['idle']> | null) {
+  return { idle_ms: idle?.ms ?? null, idle_action: idle?.action ?? null }
+}
