@@ -43,8 +43,8 @@ describe('shell', () => {
     const { code, screen } = await typeInto(
       `stty rows 33 cols 91; exec ${BINARY} shell --rung process --env PS1='ready> ' -- bash --norc`,
       [
-        [/ready> $/, 'tty; stty size; sleep 100\r'],
-        [/33 91\r+\n/, '\u0003'],
+        [/ready> $/, 'tty; stty size; sh -c "echo sleeping; exec sleep 100"\r'],
+        [/^sleeping\r+\n/m, '\u0003'],
         [/\^C\r+\n.*ready> $/s, 'exit 23\r'],
       ],
     )
