@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
   BOUNDS,
@@ -128,6 +129,7 @@ export class Hearth implements AsyncDisposable {
     if (!probe.available) throw new HearthError('rung_unavailable', probe.reason)
     const sandbox = new EmbeddedSandbox(info, machine, probe.capabilities, {
       deadlineMoved: (renewed) => writeRecord(directory, renewed, driver.name),
+      ended: () => rm(directory, { recursive: true, force: true }),
     })
     this.#live.add(sandbox)
     void machine.ended.then(() => this.#live.delete(sandbox))
@@ -208,5 +210,3 @@ function definedOnly<T extends object>(value: T): { [Key in keyof T]: Exclude<T[
     [Key in keyof T]: Exclude<T[Key], undefined>
   }
 }
-
-export type { Probe, SandboxId, Template }

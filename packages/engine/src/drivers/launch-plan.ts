@@ -1,5 +1,3 @@
-import type { Enforcement } from './driver.ts'
-
 /** One step of the keeper before it executes the runtime; see the keeper's section of guest/protocol.md. */
 export type Step =
   | { readonly kind: 'mkdir'; readonly path: string; readonly mode: number }
@@ -48,5 +46,3 @@ export interface CgroupLimits {
   readonly pids: number
   readonly cpus: number
 }
-
-export type { Enforcement }

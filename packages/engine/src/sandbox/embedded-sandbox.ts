@@ -37,6 +37,7 @@ const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 /** What the sandbox tells its owner about itself: a new deadline is to be written down, an end to be cleaned up. */
 export interface SandboxOwner {
   deadlineMoved(info: SandboxInfo): Promise<void>
+  ended(): Promise<void>
 }
 
 /** A sandbox in this process: the contract's interface over a machine. */
@@ -147,6 +148,7 @@ export class EmbeddedSandbox implements Sandbox {
   async kill(): Promise<void> {
     this.#deadline.cancel()
     await this.#machine.kill()
+    await this.#owner.ended()
   }
 
   /** Lets go of it without ending it; it lives on until its deadline or until somebody adopts it. */

@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto'
-import { access, mkdir, readFile, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DirectoryTemplate, Progress } from '../../templates/template.ts'
+import { findProgram } from '../staging/programs.ts'
+import { makeOnce } from '../staging/write-once.ts'
 import { MissingPart } from './missing-part.ts'
-import { findTool, runTool } from './run-tool.ts'
+import { runTool } from './run-tool.ts'
 
 const IMAGE = 'base.ext4'
 /** Says which root it was made from, so that it goes when that is gone. */
@@ -27,18 +28,11 @@ export async function baseImage(
   if (await exists(image)) return image
   progress(`making a disk of the template ${template.name}`)
   await removeOrphans(parent)
-  const draft = `${directory}.${randomBytes(6).toString('hex')}.tmp`
-  await mkdir(draft, { recursive: true })
-  try {
+  await makeOnce(directory, async (draft) => {
+    await mkdir(draft)
     await writeFile(join(draft, ORIGIN), template.root)
     await build(template.root, join(draft, IMAGE), root)
-    await rename(draft, directory).catch((error: NodeJS.ErrnoException) => {
-      // Another process that made the same image first is as good.
-      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-    })
-  } finally {
-    await rm(draft, { recursive: true, force: true })
-  }
+  })
   return image
 }
 
@@ -47,7 +41,7 @@ function imageName(digest: string): string {
 }
 
 async function build(source: string, image: string, root: boolean): Promise<void> {
-  const [format, measure, bubblewrap] = await Promise.all(['mkfs.ext4', 'du', 'bwrap'].map(findTool))
+  const [format, measure, bubblewrap] = await Promise.all(['mkfs.ext4', 'du', 'bwrap'].map(findProgram))
   if (typeof format !== 'string' || typeof measure !== 'string' || typeof bubblewrap !== 'string') {
     throw new MissingPart(
       'mkfs.ext4, du and bwrap are needed to make disks',

@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeOnce } from '../staging/write-once.ts'
 import { type CpioEntry, writeCpio } from './cpio.ts'
 import type { Kernel } from './kernel.ts'
 
@@ -14,13 +15,7 @@ export async function buildInitramfs(cache: string, kernel: Kernel, guest: strin
   const archive = writeCpio(await entries(kernel, guest))
   const digest = createHash('sha256').update(archive).digest('hex')
   const path = join(cache, 'initramfs', `${digest}.cpio`)
-  const existing = await stat(path).catch(() => null)
-  if (existing?.size !== archive.length) {
-    const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
-    await mkdir(dirname(path), { recursive: true })
-    await writeFile(draft, archive, { mode: 0o644 })
-    await rename(draft, path)
-  }
+  await writeOnce(path, archive)
   return { path, digest }
 }
 

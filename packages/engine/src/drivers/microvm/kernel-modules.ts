@@ -1,7 +1,8 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { zstdDecompressSync, gunzipSync } from 'node:zlib'
-import { findTool, runTool } from './run-tool.ts'
+import { findProgram } from '../staging/programs.ts'
+import { runTool } from './run-tool.ts'
 
 /** What a machine needs beside what is built into the kernel: its bus, its disks, its port, the file system that joins base and upper. */
 const WANTED = ['virtio_mmio', 'virtio_blk', 'virtio_console', 'overlay'] as const
@@ -49,7 +50,7 @@ async function readModule(file: string): Promise<Buffer> {
   if (file.endsWith('.zst')) return zstdDecompressSync(content)
   if (file.endsWith('.gz')) return gunzipSync(content)
   if (!file.endsWith('.xz')) return content
-  const xz = await findTool('xz')
+  const xz = await findProgram('xz')
   if (xz === null)
     throw new Error(
       'the modules of this kernel are compressed with xz, which is not installed (apt-get install xz-utils)',

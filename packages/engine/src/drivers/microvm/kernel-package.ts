@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Progress } from '../../templates/template.ts'
+import { findProgram } from '../staging/programs.ts'
 import { MissingPart } from './missing-part.ts'
-import { findTool, runTool } from './run-tool.ts'
+import { runTool } from './run-tool.ts'
 
 /** A kernel as its package lays it out. */
 export interface KernelTree {
@@ -20,7 +21,7 @@ export async function downloadKernel(
   directory: string,
   progress: Progress,
 ): Promise<AsyncDisposable & { readonly tree: KernelTree }> {
-  const [get, cache, unpack] = await Promise.all(['apt-get', 'apt-cache', 'dpkg-deb'].map(findTool))
+  const [get, cache, unpack] = await Promise.all(['apt-get', 'apt-cache', 'dpkg-deb'].map(findProgram))
   if (
     get === undefined ||
     get === null ||

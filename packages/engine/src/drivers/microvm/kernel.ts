@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Progress } from '../../templates/template.ts'
+import { makeOnce } from '../staging/write-once.ts'
 import { extractKernelElf } from './kernel-image.ts'
 import { collectModules } from './kernel-modules.ts'
 import { downloadKernel, type KernelTree } from './kernel-package.ts'
@@ -82,28 +83,18 @@ async function prepare(directory: string, tree: KernelTree, progress: Progress):
     image,
     modules: names,
   }
-  await publish(target, [
+  const files = [
     { name: image, content },
     ...modules.map((module) => ({ name: `${module.name}.ko`, content: module.content })),
     { name: MANIFEST, content: Buffer.from(JSON.stringify(manifest, undefined, 2)) },
-  ])
+  ]
+  await makeOnce(target, async (draft) => {
+    await mkdir(draft)
+    for (const file of files) await writeFile(join(draft, file.name), file.content, { mode: 0o644 })
+  })
   const made = await readPrepared(target)
   if (made === null) throw new Error(`the kernel in ${target} is damaged; remove that directory`)
   return made
-}
-
-/** The directory appears whole or not at all. Another process that made the same one first is as good. */
-async function publish(
-  target: string,
-  files: readonly { readonly name: string; readonly content: Buffer }[],
-): Promise<void> {
-  const draft = `${target}.${randomBytes(6).toString('hex')}.tmp`
-  await mkdir(draft, { recursive: true })
-  for (const { name, content } of files) await writeFile(join(draft, name), content, { mode: 0o644 })
-  await rename(draft, target).catch(async (error: NodeJS.ErrnoException) => {
-    await rm(draft, { recursive: true, force: true })
-    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-  })
 }
 
 async function preparedKernels(directory: string): Promise<Kernel[]> {
@@ -111,7 +102,7 @@ async function preparedKernels(directory: string): Promise<Kernel[]> {
     if (error.code === 'ENOENT') return []
     throw error
   })
-  const finished = names.filter((name) => !name.endsWith('.tmp')).toSorted(byVersion)
+  const finished = names.toSorted(byVersion)
   const kernels = await Promise.all(finished.map((name) => readPrepared(join(directory, name))))
   return kernels.filter((kernel) => kernel !== null).toReversed()
 }

@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises'
+import { findProgram } from '../staging/programs.ts'
 import { MissingPart } from './missing-part.ts'
-import { findTool, runTool } from './run-tool.ts'
+import { runTool } from './run-tool.ts'
 
 /** The programs that a machine is started with. */
 export interface Qemu {
@@ -22,9 +23,9 @@ const OLDEST = [6, 2] as const
 
 export async function findQemu(): Promise<Qemu> {
   if (process.arch !== 'x64') throw new MissingPart(`microVMs need an x86-64 host, and this is ${process.arch}`, null)
-  const program = await findTool(PROGRAM)
+  const program = await findProgram(PROGRAM)
   if (program === null) throw new MissingPart(`${PROGRAM} is not installed`, INSTALL)
-  const bubblewrap = await findTool('bwrap')
+  const bubblewrap = await findProgram('bwrap')
   if (bubblewrap === null)
     throw new MissingPart('bwrap, which confines QEMU, is not installed', 'apt-get install bubblewrap')
   const text = (await runTool(program, ['--version'], { timeoutMs: 10_000 })).toString()

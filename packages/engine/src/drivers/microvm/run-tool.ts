@@ -1,24 +1,8 @@
 import { execFile } from 'node:child_process'
-import { access, constants } from 'node:fs/promises'
-import { join } from 'node:path'
 
 /** Where administrators' tools lie that are often not on a user's path. */
 const DIRECTORIES = ['/usr/bin', '/usr/sbin', '/bin', '/sbin', '/usr/local/bin', '/usr/local/sbin']
 const MAXIMUM_OUTPUT_BYTES = 64 * 1024 * 1024
-
-/** The absolute path of a program, or null when it is not installed. */
-export async function findTool(name: string): Promise<string | null> {
-  const own = (process.env['PATH'] ?? '').split(':').filter((directory) => directory.startsWith('/'))
-  for (const directory of new Set([...own, ...DIRECTORIES])) {
-    const path = join(directory, name)
-    const found = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (found) return path
-  }
-  return null
-}
 
 /** Runs a tool of the host to its end and gives its standard output. What it said goes into the error when it fails. */
 export async function runTool(

@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import { access, mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findProgram } from '../staging/programs.ts'
+import { makeOnce } from '../staging/write-once.ts'
 import { MissingPart } from './missing-part.ts'
-import { findTool, runTool } from './run-tool.ts'
+import { runTool } from './run-tool.ts'
 
 const BLOCK_BYTES = 4096
 
@@ -12,33 +13,21 @@ const BLOCK_BYTES = 4096
  * is never used after a crash of its machine's kernel.
  */
 export async function makeUpperDisk(cache: string, path: string, sizeBytes: number): Promise<void> {
-  const copy = await findTool('cp')
+  const copy = await findProgram('cp')
   if (copy === null) throw new MissingPart('cp is not installed', 'apt-get install coreutils')
   await runTool(copy, ['--reflink=auto', '--sparse=always', await emptyDisk(cache, sizeBytes), path])
 }
 
 async function emptyDisk(cache: string, sizeBytes: number): Promise<string> {
   const size = Math.floor(sizeBytes / BLOCK_BYTES) * BLOCK_BYTES
-  const directory = join(cache, 'microvm-disks')
-  const path = join(directory, `empty-${size}.ext4`)
-  const exists = await access(path).then(
-    () => true,
-    () => false,
-  )
-  if (exists) return path
-  const format = await findTool('mkfs.ext4')
+  const path = join(cache, 'microvm-disks', `empty-${size}.ext4`)
+  const format = await findProgram('mkfs.ext4')
   if (format === null) throw new MissingPart('mkfs.ext4 is not installed', 'apt-get install e2fsprogs')
-  await mkdir(directory, { recursive: true })
-  const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  try {
+  return await makeOnce(path, async (draft) => {
     await writeFile(draft, '', { mode: 0o600 })
     await truncate(draft, size)
     // uninit_bg: the kernel does not spend its first seconds on clearing what is zero already.
     const features = '^has_journal,^resize_inode,^metadata_csum,uninit_bg'
     await runTool(format, ['-q', '-F', '-b', String(BLOCK_BYTES), '-m', '0', '-i', '16384', '-O', features, draft])
-    await rename(draft, path)
-  } finally {
-    await rm(draft, { force: true })
-  }
-  return path
+  })
 }

@@ -1,11 +1,6 @@
 import { HearthError } from '@hearth/contract'
 import type { Machine } from '../../machine/machine.ts'
-import { TEMPLATE_PATH, TEMPLATE_USER } from '../../templates/base-files.ts'
 import type { Driver, LaunchRequest, Probe } from '../driver.ts'
-import { makeLayout } from './layout.ts'
-import { MemoryTree } from './memory-tree.ts'
-import { treeLimits } from './simulated-limits.ts'
-import { SimulatedMachine } from './simulated-machine.ts'
 
 export interface SimulatedOptions {
   /**
@@ -14,8 +9,6 @@ export interface SimulatedOptions {
    */
   readonly interpreters?: boolean
 }
-
-const INTERPRETER_COMMANDS = ['python3', 'python', 'js-exec', 'node']
 
 /** Rung 0: a shell and its commands, interpreted in this process over files in memory. No system call is made for a guest. */
 export class SimulatedDriver implements Driver {
@@ -59,21 +52,9 @@ export class SimulatedDriver implements Driver {
   }
 
   async launch(request: LaunchRequest): Promise<Machine> {
-    const { limits, hostname, workdir } = request
-    const tree = new MemoryTree(treeLimits(limits))
-    makeLayout(tree, { hostname, commands: this.#interpreters ? INTERPRETER_COMMANDS : [] })
-    tree.makeDirectory(workdir, { parents: true })
-    const user = request.user === '' ? TEMPLATE_USER.name : request.user
-    const environment = { PATH: TEMPLATE_PATH, HOME: TEMPLATE_USER.home, USER: user, ...request.environment }
-    return new SimulatedMachine({
-      tree,
-      limits,
-      hostname,
-      workdir,
-      user,
-      environment,
-      interpreters: this.#interpreters,
-    })
+    // The shell is a large program; only who uses it pays for loading it.
+    const { launchSimulated } = await import('./launch-simulated.ts')
+    return launchSimulated(request, this.#interpreters)
   }
 
   async adopt(id: string): Promise<Machine> {

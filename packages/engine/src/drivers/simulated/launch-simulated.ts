@@ -1,0 +1,27 @@
+import type { Machine } from '../../machine/machine.ts'
+import { TEMPLATE_PATH, TEMPLATE_USER } from '../../templates/base-files.ts'
+import type { LaunchRequest } from '../driver.ts'
+import { makeLayout } from './layout.ts'
+import { MemoryTree } from './memory-tree.ts'
+import { treeLimits } from './simulated-limits.ts'
+import { SimulatedMachine } from './simulated-machine.ts'
+
+const INTERPRETER_COMMANDS = ['python3', 'python', 'js-exec', 'node']
+
+export function launchSimulated(request: LaunchRequest, interpreters: boolean): Machine {
+  const { limits, hostname, workdir } = request
+  const tree = new MemoryTree(treeLimits(limits))
+  makeLayout(tree, { hostname, commands: interpreters ? INTERPRETER_COMMANDS : [] })
+  tree.makeDirectory(workdir, { parents: true })
+  const user = request.user === '' ? TEMPLATE_USER.name : request.user
+  const environment = { PATH: TEMPLATE_PATH, HOME: TEMPLATE_USER.home, USER: user, ...request.environment }
+  return new SimulatedMachine({
+    tree,
+    limits,
+    hostname,
+    workdir,
+    user,
+    environment,
+    interpreters,
+  })
+}
