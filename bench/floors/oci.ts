@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sandbox } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
-import { firstOutput } from './first-output.ts'
 import type { FloorRoot } from './floor-root.ts'
 import { commandOf, liveRuntime } from './live-runtime.ts'
+import type { OwnMounts } from './own-mounts.ts'
 
 interface Bundle {
   root: { path: string; readonly: boolean }
@@ -23,7 +23,9 @@ function equalBundle(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): string 
     ...bundle,
     root: { ...bundle.root, path: root.root },
     process: { ...bundle.process, args: ['/bin/echo', 'ready'] },
-    mounts: bundle.mounts.filter((mount) => !mount.destination.startsWith('/.hearth')),
+    mounts: bundle.mounts
+      .filter((mount) => !mount.destination.startsWith('/.hearth'))
+      .map((mount) => ({ ...mount, source: mount.source.replace(bundle.root.path, root.root) })),
     linux: {
       ...bundle.linux,
       namespaces: [...bundle.linux.namespaces, { type: 'user' }],
@@ -43,13 +45,13 @@ function equalBundle(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): string 
 }
 
 /** `crun run` of an equal bundle, as it comes: it makes and joins the control groups itself. */
-export function crunFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): () => Promise<number> {
+export function crunFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot, mounts: OwnMounts): () => Promise<number> {
   const bundle = equalBundle(hearth, sandbox, root)
   const { argv } = commandOf(liveRuntime(hearth, sandbox), /^(crun|runc)$/)
   const state = join(root.directory, 'oci-state')
   let count = 0
   return async () =>
-    await firstOutput([
+    await mounts.firstOutput([
       argv[0] ?? 'crun',
       '--root',
       state,
@@ -61,7 +63,12 @@ export function crunFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): ()
 }
 
 /** `runsc run` of an equal bundle with the options of a live sandbox. */
-export function runscFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): () => Promise<number> {
+export function runscFloor(
+  hearth: Hearth,
+  sandbox: Sandbox,
+  root: FloorRoot,
+  mounts: OwnMounts,
+): () => Promise<number> {
   const bundle = equalBundle(hearth, sandbox, root)
   const { argv } = commandOf(liveRuntime(hearth, sandbox), /^runsc$/)
   const state = join(root.directory, 'runsc-state')
@@ -70,7 +77,7 @@ export function runscFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): (
     .filter((word, index, all) => !isRootOption(word) && !isRootOption(all[index - 1] ?? ''))
   let count = 0
   return async () =>
-    await firstOutput([
+    await mounts.firstOutput([
       argv[0] ?? 'runsc',
       '--root',
       state,
@@ -87,14 +94,16 @@ function isRootOption(word: string): boolean {
 }
 
 /** `podman run` on the same root, without a network. */
-export function podmanFloor(root: FloorRoot): () => Promise<number> {
+export function podmanFloor(root: FloorRoot, mounts: OwnMounts): () => Promise<number> {
   return async () =>
-    await firstOutput([
+    await mounts.firstOutput([
       '/usr/bin/podman',
       '--cgroup-manager=cgroupfs',
       'run',
       '--rm',
       '--network=none',
+      '--ulimit=nofile=1024:1024',
+      '--ulimit=nproc=1024:1024',
       '--rootfs',
       `${root.root}:O`,
       '/bin/echo',

@@ -4,6 +4,7 @@ import { bubblewrapFloor } from '../floors/bubblewrap.ts'
 import { plainSpawn } from '../floors/first-output.ts'
 import { floorRoot, type FloorRoot } from '../floors/floor-root.ts'
 import { crunFloor, podmanFloor, runscFloor } from '../floors/oci.ts'
+import { OwnMounts } from '../floors/own-mounts.ts'
 import { qemuFloor } from '../floors/qemu.ts'
 import type { Floor, Measurement, Target } from '../report/row.ts'
 
@@ -25,7 +26,8 @@ export async function measureCreate(context: BenchContext): Promise<Measurement>
   const { hearth, rung } = context
   await using model = await context.create()
   using root = rung === 'simulated' || rung === 'microvm' ? null : floorRoot(hearth.paths.cache)
-  const floors = await usable(floorsOf(context, model, root), context)
+  using mounts = root === null ? null : new OwnMounts()
+  const floors = await usable(floorsOf(context, model, root, mounts), context)
   const samples: number[] = []
   const floorSamples = floors.map((floor): Floor & { samples: number[] } => ({ name: floor.name, samples: [] }))
   for (let round = 0; round < context.rounds; round++) {
@@ -48,21 +50,26 @@ async function createOnce(context: BenchContext): Promise<number> {
   return elapsed
 }
 
-function floorsOf(context: BenchContext, model: Sandbox, root: FloorRoot | null): NamedFloor[] {
+function floorsOf(
+  context: BenchContext,
+  model: Sandbox,
+  root: FloorRoot | null,
+  mounts: OwnMounts | null,
+): NamedFloor[] {
   const { hearth, rung } = context
   const spawn = { name: 'plain spawn', sample: async () => await plainSpawn('/bin/true') }
   if (rung === 'microvm') return [{ name: 'bare QEMU', sample: qemuFloor(hearth, model, '/tmp') }]
-  if (root === null) return [spawn]
+  if (root === null || mounts === null) return [spawn]
   switch (rung) {
     case 'process':
       return [{ name: 'bwrap', sample: bubblewrapFloor(hearth, model, root) }, spawn]
     case 'container':
       return [
-        { name: 'crun run', sample: crunFloor(hearth, model, root) },
-        { name: 'podman run', sample: podmanFloor(root) },
+        { name: 'crun run', sample: crunFloor(hearth, model, root, mounts) },
+        { name: 'podman run', sample: podmanFloor(root, mounts) },
       ]
     default:
-      return [{ name: 'runsc run', sample: runscFloor(hearth, model, root) }]
+      return [{ name: 'runsc run', sample: runscFloor(hearth, model, root, mounts) }]
   }
 }
 

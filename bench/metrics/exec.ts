@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs'
 import type { Rung, Sandbox } from '@hearth/contract'
 import { timed, type BenchContext } from '../context.ts'
 import { plainSpawn } from '../floors/first-output.ts'
 import type { Floor, Measurement, Target } from '../report/row.ts'
+
+/** The guest program, as a file inside. */
+const PROBE = '/tmp/hearth-probe'
 
 const TARGETS: Readonly<Record<Rung, Target | null>> = {
   simulated: null,
@@ -16,6 +20,7 @@ export async function measureExec(context: BenchContext): Promise<Measurement> {
   const { rung } = context
   await using sandbox = await context.create()
   const inside = rung === 'gvisor' || rung === 'microvm'
+  if (inside) await sandbox.files.write(PROBE, readFileSync(context.hearth.paths.guest), { mode: 0o755 })
   const floor = inside ? async () => await forkInside(sandbox, 5) : async () => [await plainSpawn('/bin/true')]
   const floorSamples: number[] = []
   const samples: number[] = []
@@ -29,9 +34,9 @@ export async function measureExec(context: BenchContext): Promise<Measurement> {
   return { rung, metric: 'exec of true', unit: 'ms', samples, floors, target: TARGETS[rung] }
 }
 
-/** The guest program's own measurement: microseconds of each fork, exec and wait. The program is that of process 1. */
+/** The guest program's own measurement: microseconds of each fork, exec and wait. */
 async function forkInside(sandbox: Sandbox, count: number): Promise<number[]> {
-  const result = await sandbox.exec(['/proc/1/exe', 'probe-exec', String(count)])
+  const result = await sandbox.exec([PROBE, 'probe-exec', String(count)])
   const samples = result.stdout
     .trim()
     .split('\n')
