@@ -11,7 +11,6 @@
 #include "loop.h"
 #include "process-tree.h"
 #include "process.h"
-#include "standby.h"
 #include "worker.h"
 
 static struct source signals = {.fd = -1};
@@ -20,7 +19,6 @@ static void reap(void) {
   for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) {
     struct process *process = process_find_supervisor(pid);
     if (process) process_supervisor_ended(process);
-    else if (pid == standby_pid()) standby_ended(pid);
     else worker_ended(pid);
   }
 }
@@ -61,7 +59,7 @@ void children_reset_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int is_known(pid_t pid) { return process_find_supervisor(pid) != NULL || worker_is(pid) || pid == standby_pid(); }
+static int is_known(pid_t pid) { return process_find_supervisor(pid) != NULL || worker_is(pid); }
 
 void children_kill_strays(void) { process_tree_signal_except(getpid(), SIGKILL, is_known); }
 

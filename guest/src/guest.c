@@ -25,7 +25,6 @@
 #include "session.h"
 #include "requests.h"
 #include "spawn.h"
-#include "standby.h"
 #include "statistics.h"
 #include "users.h"
 
@@ -78,7 +77,6 @@ int guest_main(void) {
   }
   loop_run(link_pump);
   channel_end_all();
-  standby_stop();
   children_kill_all();
   process_free_all();
   if (machine.own_kernel) machine_leave();

@@ -12,7 +12,6 @@
 #include "paths.h"
 #include "process.h"
 #include "requests.h"
-#include "standby.h"
 #include "supervisor.h"
 #include "terminal.h"
 
@@ -112,8 +111,7 @@ static int start(struct process *process, const struct message_spawn *message, s
   process->started_wall = wall_now();
   process->started_monotonic = monotonic_now();
   if (!error) {
-    process->supervisor = standby_take(&launch);
-    if (process->supervisor < 0) process->supervisor = fork();
+    process->supervisor = fork();
     if (process->supervisor == 0) supervisor_run(&launch);
     if (process->supervisor < 0) error = errno;
   }
@@ -145,7 +143,6 @@ static void spawn(uint32_t channel, const struct message_spawn *message, struct 
   watch(process);
   process_set_timeout(process, message->timeout_milliseconds);
   attachment_open(channel, process, 0, process->input.fd >= 0);
-  standby_prepare();
 }
 
 static int find_user(struct slice wanted, struct user *user) {

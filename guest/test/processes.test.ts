@@ -163,15 +163,8 @@ describe('processes', () => {
     expect(results.map((result) => result.stdout)).toEqual(Array.from({ length: 100 }, (_, index) => `${index}\n`))
   })
 
-  it('starts also when no supervisor stands by, or the command is too large for it', async () => {
+  it('passes large arguments and variables', async () => {
     const { guest } = fixture
-    await guest.exec(['true'])
-    const children = await guest.exec(['pgrep', '-P', String(guest.child.pid)])
-    for (const pid of children.stdout.trim().split('\n')) {
-      if (alive(Number(pid))) process.kill(Number(pid), 'SIGKILL')
-    }
-    await delay(50)
-    expect((await guest.exec(['echo', 'alive'])).stdout).toBe('alive\n')
     const large = 'x'.repeat(90_000)
     expect((await guest.exec(['echo', large])).stdout).toBe(`${large}\n`)
     expect((await guest.exec(shell('echo $LARGE'), { environment: [`LARGE=${large}`] })).stdout).toBe(`${large}\n`)
