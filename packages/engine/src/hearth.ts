@@ -9,7 +9,6 @@ import {
   sandboxIdSchema,
   sandboxSpecSchema,
   type Rung,
-  type SandboxId,
   type SandboxInfo,
   type SandboxSpec,
 } from '@hearth/contract'
@@ -30,7 +29,7 @@ import {
 } from './sandbox/sandbox-record.ts'
 import { sweep } from './sandbox/sweep.ts'
 import { TemplateStore } from './templates/template-store.ts'
-import type { Progress, Template } from './templates/template.ts'
+import type { Progress } from './templates/template.ts'
 
 export interface HearthOptions {
   /** All state. Default `HEARTH_HOME` or `~/.hearth`. */

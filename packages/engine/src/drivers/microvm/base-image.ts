@@ -85,7 +85,8 @@ async function removeOrphans(parent: string): Promise<void> {
     if (error.code === 'ENOENT') return []
     throw error
   })
-  for (const name of names.filter((entry) => !entry.endsWith('.tmp'))) {
+  // A name with a dot is one that another process is making.
+  for (const name of names.filter((entry) => !entry.includes('.'))) {
     const origin = await readFile(join(parent, name, ORIGIN), 'utf8').catch(() => null)
     if (origin === null || !(await exists(origin))) await rm(join(parent, name), { recursive: true, force: true })
   }

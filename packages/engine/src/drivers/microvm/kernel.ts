@@ -102,7 +102,8 @@ async function preparedKernels(directory: string): Promise<Kernel[]> {
     if (error.code === 'ENOENT') return []
     throw error
   })
-  const finished = names.toSorted(byVersion)
+  // Others are what another process is making.
+  const finished = names.filter((name) => /-[0-9a-f]{16}$/.test(name)).toSorted(byVersion)
   const kernels = await Promise.all(finished.map((name) => readPrepared(join(directory, name))))
   return kernels.filter((kernel) => kernel !== null).toReversed()
 }
