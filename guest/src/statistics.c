@@ -11,6 +11,7 @@
 #include "job.h"
 #include "link.h"
 #include "loop.h"
+#include "process.h"
 #include "requests.h"
 #include "statistics.h"
 
@@ -48,7 +49,14 @@ static uint64_t memory_of(const char *process) {
   return (uint64_t)(resident > shared ? resident - shared : 0) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void collect(struct message_usage *usage) {
+// The guest itself, its supervisors and the one who counts.
+static uint32_t helpers(bool worker) {
+  uint32_t count = worker ? 2 : 1;
+  for (struct process *process = process_first(); process; process = process->next) count += !process->supervisor_gone;
+  return count;
+}
+
+static void collect(struct message_usage *usage, bool worker) {
   uint64_t ticks = 0;
   DIR *list = opendir("/proc");
   for (struct dirent *item; list && (item = readdir(list));) {
@@ -58,6 +66,8 @@ static void collect(struct message_usage *usage) {
     usage->processes++;
   }
   if (list) closedir(list);
+  uint32_t own = helpers(worker);
+  usage->processes -= own < usage->processes ? own : usage->processes;
   usage->cpu_microseconds = ticks * 1000000u / (uint64_t)sysconf(_SC_CLK_TCK);
   struct statvfs disk;
   if (statvfs(configuration.workdir, &disk) == 0 || statvfs("/", &disk) == 0) {
@@ -72,7 +82,7 @@ _Static_assert(sizeof(struct message_usage) <= WORKER_PAYLOAD, "the result carri
 static void work(void *context, int stream, struct worker_result *result) {
   (void)context, (void)stream;
   struct message_usage usage = {0};
-  collect(&usage);
+  collect(&usage, true);
   memcpy(result->what, &usage, sizeof usage);
 }
 
@@ -93,7 +103,7 @@ void serve_statistics(uint32_t channel) {
   if (worker_start(&job->worker, work, job, -1) == 0) return;
   // No process to be had: that is when statistics are wanted most.
   struct message_usage usage = {0};
-  collect(&usage);
+  collect(&usage, false);
   encode_usage(link_output(), channel, &usage);
   channel_end(&job->channel);
 }
