@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { limitsSchema } from '../limits.ts'
+import { rungSchema } from '../rungs.ts'
+import { sandboxSpecSchema } from '../sandbox-spec.ts'
+
+/** Shapes of the HTTP API. Times are ISO 8601 with milliseconds; bytes in JSON are base64. */
+
+export const SANDBOX_STATES = [
+  'creating',
+  'running',
+  'pausing',
+  'paused',
+  'resuming',
+  'stopping',
+  'stopped',
+  'deleting',
+  'failed',
+] as const
+export type SandboxState = (typeof SANDBOX_STATES)[number]
+
+export const createSandboxSchema = sandboxSpecSchema.extend({
+  /** After this long without a call the sandbox is paused or killed, but never while somebody waits for a command. */
+  idleMs: z
+    .int()
+    .min(1000)
+    .max(30 * 24 * 3_600_000)
+    .optional(),
+  idleAction: z.enum(['pause', 'kill']).optional(),
+  /** No deadline. Needs the scope `sandbox:persistent`. */
+  persistent: z.boolean().optional(),
+})
+export type CreateSandbox = z.input<typeof createSandboxSchema>
+
+export const sandboxViewSchema = z.object({
+  id: z.string(),
+  state: z.enum(SANDBOX_STATES),
+  rung: rungSchema,
+  driver: z.string(),
+  template: z.string(),
+  createdAt: z.iso.datetime(),
+  /** Null for a persistent sandbox. */
+  expiresAt: z.iso.datetime().nullable(),
+  idleMs: z.number().nullable(),
+  idleAction: z.enum(['pause', 'kill']).nullable(),
+  parent: z.string().nullable(),
+  metadata: z.record(z.string(), z.string()),
+  limits: limitsSchema.required(),
+  /** Why it ended or failed. */
+  reason: z.string().nullable(),
+})
+export type SandboxView = z.output<typeof sandboxViewSchema>
+
+/** Every list is paged: `next` is passed as `cursor`, and null at the end. */
+export function pageSchema<Item extends z.ZodType>(item: Item) {
+  return z.object({ items: z.array(item), next: z.string().nullable() })
+}
+
+export const errorBodySchema = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    suggestion: z.string(),
+    retryable: z.boolean(),
+    context: z.record(z.string(), z.unknown()),
+    requestId: z.string(),
+  }),
+})
