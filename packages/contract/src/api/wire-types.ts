@@ -1,22 +1,10 @@
 import { z } from 'zod'
 import { limitsSchema } from '../limits.ts'
 import { rungSchema } from '../rungs.ts'
+import { SANDBOX_STATES } from '../sandbox-states.ts'
 import { sandboxSpecSchema } from '../sandbox-spec.ts'
 
 /** Shapes of the HTTP API. Times are ISO 8601 with milliseconds; bytes in JSON are base64. */
-
-export const SANDBOX_STATES = [
-  'creating',
-  'running',
-  'pausing',
-  'paused',
-  'resuming',
-  'stopping',
-  'stopped',
-  'deleting',
-  'failed',
-] as const
-export type SandboxState = (typeof SANDBOX_STATES)[number]
 
 export const createSandboxSchema = sandboxSpecSchema.extend({
   /** After this long without a call the sandbox is paused or killed, but never while somebody waits for a command. */
