@@ -28,6 +28,7 @@ import {
   writeRecord,
 } from './sandbox/sandbox-record.ts'
 import { sweep } from './sandbox/sweep.ts'
+import { typedFailure } from './sandbox/typed-failure.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress } from './templates/template.ts'
 
@@ -71,6 +72,14 @@ export class Hearth implements AsyncDisposable {
   }
 
   async create(spec: SandboxSpec = {}, options: CreateOptions = {}): Promise<EmbeddedSandbox> {
+    try {
+      return await this.#create(spec, options)
+    } catch (error) {
+      throw typedFailure(error, options.signal)
+    }
+  }
+
+  async #create(spec: SandboxSpec, options: CreateOptions): Promise<EmbeddedSandbox> {
     const wanted = parseInput(sandboxSpecSchema, spec, 'spec')
     const registry = await this.#ready()
     const { driver, probe } = await this.#select(registry, wanted)
@@ -93,7 +102,10 @@ export class Hearth implements AsyncDisposable {
       limits: { ...DEFAULT_LIMITS, ...definedOnly(wanted.limits ?? {}) },
     }
     const directory = await makeSandboxDirectory(this.paths.sandboxes, id)
-    await writeRecord(directory, info, driver.name)
+    await writeRecord(directory, info, driver.name).catch(async (error: unknown) => {
+      await rm(directory, { recursive: true, force: true })
+      throw error
+    })
     const machine = await driver.launch({
       id,
       directory,

@@ -8,6 +8,7 @@ import {
   type ProcessExit,
   type Sandbox,
 } from '@hearth/contract'
+import { assertNotAborted } from '../link/abort.ts'
 import { CellOutput } from './cell-output.ts'
 import { INTERPRETERS } from './interpreters.ts'
 
@@ -42,7 +43,7 @@ export class CodeContext {
   }
 
   async #runCell(code: string, limits: CellLimits): Promise<CodeResult> {
-    limits.signal?.throwIfAborted()
+    assertNotAborted(limits.signal)
     const { process, exit } = (this.#running ??= await this.#start())
     const mark = randomBytes(12).toString('hex')
     const cell = new CellOutput(mark, limits.outputBytes)
@@ -58,7 +59,7 @@ export class CodeContext {
     try {
       void process.write(INTERPRETERS[this.#language].request(mark, code)).catch(ignoreEnded)
       const ended = await Promise.race([cell.done.then(() => null), exit])
-      limits.signal?.throwIfAborted()
+      assertNotAborted(limits.signal)
       return { ...cell.result(ended), durationMs: performance.now() - started, timedOut, oom: ended?.oom ?? false }
     } finally {
       clearTimeout(timer)
