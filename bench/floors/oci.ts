@@ -104,6 +104,7 @@ export function podmanFloor(root: FloorRoot, mounts: OwnMounts): () => Promise<n
       '--network=none',
       '--ulimit=nofile=1024:1024',
       '--ulimit=nproc=1024:1024',
+      '--volume=/usr:/usr:ro',
       '--rootfs',
       `${root.root}:O`,
       '/bin/echo',

@@ -96,6 +96,14 @@ export function describeRunCode(suite: Suite): void {
     expect(forged.text).toBe("'real'")
   })
 
+  suite.test('an aborted cell is typed, and the next one works', PROCESSES, async (sandbox) => {
+    const context = 'aborted'
+    await expectRefusal(sandbox.runCode('1', { context, signal: AbortSignal.abort() }), 'aborted')
+    const endless = sandbox.runCode('while True: pass', { context, signal: AbortSignal.timeout(300) })
+    await expectRefusal(endless, 'aborted')
+    expect(await sandbox.runCode('3 + 4', { context })).toMatchObject({ text: '7' })
+  })
+
   suite.test('a language that is not known', {}, async (sandbox) => {
     await expectRefusal(sandbox.runCode('1', { language: 'cobol' as 'python' }), 'invalid_request')
   })

@@ -8,7 +8,8 @@ import type { Stage } from './stage.ts'
 /** File calls come from the host: a path inside must never be resolved outside. */
 export function describeFileCalls(suite: Suite, stage: () => Stage): void {
   suite.test('a symlink inside to a path of the host leads nowhere', {}, async (sandbox) => {
-    const link = scratch('outward')
+    const link = `${scratch('outward')}/link`
+    await sandbox.files.makeDirectory(link.slice(0, -'/link'.length))
     await sandbox.files.symlink(stage().secretFile, link)
     await expectRefusal(sandbox.files.read(link), 'file_not_found')
     await sandbox.files.symlink(stage().directory, `${link}-directory`)
@@ -19,7 +20,8 @@ export function describeFileCalls(suite: Suite, stage: () => Stage): void {
 
   suite.test('writing through a symlink stays inside', {}, async (sandbox) => {
     const before = readdirSync(stage().directory)
-    const link = scratch('outward')
+    const link = `${scratch('outward')}/link`
+    await sandbox.files.makeDirectory(link.slice(0, -'/link'.length))
     await sandbox.files.symlink(stage().directory, link)
     await sandbox.files.write(`${link}/written`, 'x').catch(() => undefined)
     await sandbox.files.makeDirectory(`${link}/made`, { parents: true }).catch(() => undefined)

@@ -1,0 +1,88 @@
+import { expect, it } from 'vitest'
+import { expectRefusal } from '../support/expectations.ts'
+import { useStore, type StoreSuiteOptions } from './store-suite.ts'
+
+export function describeTransactions(options: StoreSuiteOptions): void {
+  const fixture = useStore(options)
+
+  it('keeps a change and its event together', async () => {
+    const { store, tenant, sandbox } = fixture()
+    const owner = await tenant()
+    const record = await store.transaction(async (session) => {
+      const made = await sandbox(owner, { metadata: { a: 'b' } }, session)
+      await session.events.append({ tenantId: owner.id, sandboxId: made.id, type: 'sandbox.creating' })
+      expect((await session.events.page()).events).toEqual([])
+      expect(await session.sandboxes.get(made.id)).toEqual(made)
+      return made
+    })
+    expect((await store.events.page()).events).toMatchObject([{ sandboxId: record.id, type: 'sandbox.creating' }])
+  })
+
+  it('leaves nothing behind when it fails, not even a number', async () => {
+    const { store, tenant, sandbox } = fixture()
+    const owner = await tenant()
+    const failing = store.transaction(async (session) => {
+      await sandbox(owner, { metadata: { a: 'b' } }, session)
+      await session.operations.begin({ tenantId: owner.id, kind: 'create', idempotencyKey: 'key' })
+      await session.events.append({ tenantId: owner.id, type: 'sandbox.creating' })
+      throw new Error('on purpose')
+    })
+    await expect(failing).rejects.toThrow('on purpose')
+    expect((await store.sandboxes.list()).sandboxes).toEqual([])
+    expect((await store.operations.begin({ tenantId: owner.id, kind: 'create', idempotencyKey: 'key' })).created).toBe(
+      true,
+    )
+    await store.events.append({ tenantId: owner.id, type: 'next' })
+    expect((await store.events.page()).events).toMatchObject([{ seq: 1, type: 'next' }])
+  })
+
+  it('undoes the change when the other half is refused', async () => {
+    const { store, tenant, sandbox, advance } = fixture()
+    const owner = await tenant()
+    const record = await sandbox(owner)
+    const { operation } = await store.operations.begin({
+      tenantId: owner.id,
+      kind: 'create',
+      claim: { owner: 'a', leaseMs: 1 },
+    })
+    advance(1)
+    await store.operations.claim({ owner: 'b', leaseMs: 1000 })
+    const lost = store.transaction(async (session) => {
+      await session.sandboxes.transition(record, 'running')
+      await session.operations.finish(operation, 'done')
+    })
+    await expectRefusal(lost, 'conflict')
+    expect(await store.sandboxes.get(record.id)).toEqual(record)
+  })
+
+  it('refuses the store itself inside a transaction instead of waiting for ever', async () => {
+    const { store, tenant, sandbox } = fixture()
+    const record = await sandbox(await tenant())
+    const attempts = [
+      () => store.sandboxes.get(record.id),
+      () => store.sandboxes.touch(record.id, 2 ** 50),
+      () => store.transaction(async () => undefined),
+      () => store.events.append({ tenantId: 'a', type: 'x' }),
+    ]
+    for (const attempt of attempts) await expectRefusal(store.transaction(attempt), 'internal')
+    expect(await store.sandboxes.get(record.id)).toEqual(record)
+  })
+
+  it('does not refuse what a transaction started and did not wait for', async () => {
+    const { store, tenant, sandbox } = fixture()
+    const record = await sandbox(await tenant())
+    let later: Promise<unknown> = Promise.resolve()
+    await store.transaction(async () => {
+      later = new Promise((resolve) => setTimeout(resolve, 20)).then(() => store.sandboxes.get(record.id))
+    })
+    expect(await later).toEqual(record)
+  })
+
+  it('migrates once when several open an empty database, and finds everything on opening again', async () => {
+    const { connect, tenant } = fixture()
+    const owner = await tenant()
+    const others = await Promise.all([connect(), connect(), connect()])
+    for (const other of others) expect(await other.tenants.list()).toEqual([owner])
+    for (const other of others) await other.ping()
+  })
+}
