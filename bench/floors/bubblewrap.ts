@@ -1,37 +1,28 @@
-import { closeSync, openSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sandbox } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
-import { firstOutput } from './first-output.ts'
+import type { FloorHelper } from './floor-helper.ts'
 import type { FloorRoot } from './floor-root.ts'
 import { commandOf, liveRuntime } from './live-runtime.ts'
 
 /** `bwrap` with the options of a live sandbox, around `echo`. */
-export function bubblewrapFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): () => Promise<number> {
+export function bubblewrapFloor(
+  hearth: Hearth,
+  sandbox: Sandbox,
+  root: FloorRoot,
+  helper: FloorHelper,
+): () => Promise<number> {
   const { argv } = commandOf(liveRuntime(hearth, sandbox), /^bwrap$/)
-  const options = argv.slice(0, argv.lastIndexOf('--')).map((word) => relocate(word, hearth, root))
+  const [program = 'bwrap', ...options] = argv
+    .slice(0, argv.lastIndexOf('--'))
+    .map((word) => relocate(word, hearth, root))
   // In a sandbox the keeper has made the user namespace already.
-  const command = [
-    options[0] ?? 'bwrap',
-    '--unshare-user',
-    '--uid',
-    '0',
-    '--gid',
-    '0',
-    ...options.slice(1),
-    '--',
-    '/bin/echo',
-    'ready',
-  ]
-  const filter = findFilter(hearth.paths.cache)
+  const own = ['--unshare-user', '--uid', '0', '--gid', '0']
+  const command = [program, ...own, ...options, '--', '/bin/echo', 'ready']
   const descriptor = Number(options[options.indexOf('--seccomp') + 1])
-  return async () => {
-    const file = openSync(filter, 'r')
-    const extra = Array.from({ length: descriptor - 2 }, (_, index) =>
-      index === descriptor - 3 ? file : ('ignore' as const),
-    )
-    return await firstOutput(command, extra).finally(() => closeSync(file))
-  }
+  const files = [{ descriptor, path: findFilter(hearth.paths.cache) }]
+  return async () => await helper.measure({ argv: command, files, until: 'output' })
 }
 
 function relocate(word: string, hearth: Hearth, root: FloorRoot): string {

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline'
-import { firstOutput } from './first-output.ts'
+import { measureRun, type FloorRun } from './measure-run.ts'
 
-/** Takes argument vectors as lines of JSON and answers each with the milliseconds to its first output. See own-mounts.ts. */
+/** The program of the helper in floor-helper.ts: takes runs as lines of JSON and answers each with its milliseconds. */
 for await (const line of createInterface(process.stdin)) {
-  const answer = await firstOutput(JSON.parse(line) as string[]).then(
+  const answer = await measureRun(JSON.parse(line) as FloorRun).then(
     (milliseconds) => ({ milliseconds }),
     (error: unknown) => ({ problem: (error as Error).message }),
   )

@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sandbox } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
+import type { FloorHelper } from './floor-helper.ts'
 import type { FloorRoot } from './floor-root.ts'
 import { commandOf, liveRuntime } from './live-runtime.ts'
-import type { OwnMounts } from './own-mounts.ts'
 
 interface Bundle {
   root: { path: string; readonly: boolean }
@@ -45,21 +45,21 @@ function equalBundle(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): string 
 }
 
 /** `crun run` of an equal bundle, as it comes: it makes and joins the control groups itself. */
-export function crunFloor(hearth: Hearth, sandbox: Sandbox, root: FloorRoot, mounts: OwnMounts): () => Promise<number> {
+export function crunFloor(
+  hearth: Hearth,
+  sandbox: Sandbox,
+  root: FloorRoot,
+  helper: FloorHelper,
+): () => Promise<number> {
   const bundle = equalBundle(hearth, sandbox, root)
   const { argv } = commandOf(liveRuntime(hearth, sandbox), /^(crun|runc)$/)
   const state = join(root.directory, 'oci-state')
   let count = 0
   return async () =>
-    await mounts.firstOutput([
-      argv[0] ?? 'crun',
-      '--root',
-      state,
-      'run',
-      '--bundle',
-      bundle,
-      `floor-${process.pid}-${count++}`,
-    ])
+    await helper.measure({
+      argv: [argv[0] ?? 'crun', '--root', state, 'run', '--bundle', bundle, `floor-${process.pid}-${count++}`],
+      until: 'output',
+    })
 }
 
 /** `runsc run` of an equal bundle with the options of a live sandbox. */
@@ -67,7 +67,7 @@ export function runscFloor(
   hearth: Hearth,
   sandbox: Sandbox,
   root: FloorRoot,
-  mounts: OwnMounts,
+  helper: FloorHelper,
 ): () => Promise<number> {
   const bundle = equalBundle(hearth, sandbox, root)
   const { argv } = commandOf(liveRuntime(hearth, sandbox), /^runsc$/)
@@ -77,16 +77,19 @@ export function runscFloor(
     .filter((word, index, all) => !isRootOption(word) && !isRootOption(all[index - 1] ?? ''))
   let count = 0
   return async () =>
-    await mounts.firstOutput([
-      argv[0] ?? 'runsc',
-      '--root',
-      state,
-      ...options,
-      'run',
-      '--bundle',
-      bundle,
-      `floor-${process.pid}-${count++}`,
-    ])
+    await helper.measure({
+      argv: [
+        argv[0] ?? 'runsc',
+        '--root',
+        state,
+        ...options,
+        'run',
+        '--bundle',
+        bundle,
+        `floor-${process.pid}-${count++}`,
+      ],
+      until: 'output',
+    })
 }
 
 function isRootOption(word: string): boolean {
@@ -94,20 +97,23 @@ function isRootOption(word: string): boolean {
 }
 
 /** `podman run` on the same root, without a network. */
-export function podmanFloor(root: FloorRoot, mounts: OwnMounts): () => Promise<number> {
+export function podmanFloor(root: FloorRoot, helper: FloorHelper): () => Promise<number> {
   return async () =>
-    await mounts.firstOutput([
-      '/usr/bin/podman',
-      '--cgroup-manager=cgroupfs',
-      'run',
-      '--rm',
-      '--network=none',
-      '--ulimit=nofile=1024:1024',
-      '--ulimit=nproc=1024:1024',
-      '--volume=/usr:/usr:ro',
-      '--rootfs',
-      `${root.root}:O`,
-      '/bin/echo',
-      'ready',
-    ])
+    await helper.measure({
+      argv: [
+        '/usr/bin/podman',
+        '--cgroup-manager=cgroupfs',
+        'run',
+        '--rm',
+        '--network=none',
+        '--ulimit=nofile=1024:1024',
+        '--ulimit=nproc=1024:1024',
+        '--volume=/usr:/usr:ro',
+        '--rootfs',
+        `${root.root}:O`,
+        '/bin/echo',
+        'ready',
+      ],
+      until: 'output',
+    })
 }

@@ -1,10 +1,9 @@
 import type { Rung, Sandbox } from '@hearth/contract'
 import { timed, type BenchContext } from '../context.ts'
 import { bubblewrapFloor } from '../floors/bubblewrap.ts'
-import { plainSpawn } from '../floors/first-output.ts'
 import { floorRoot, type FloorRoot } from '../floors/floor-root.ts'
 import { crunFloor, podmanFloor, runscFloor } from '../floors/oci.ts'
-import { OwnMounts } from '../floors/own-mounts.ts'
+import { FloorHelper } from '../floors/floor-helper.ts'
 import { qemuFloor } from '../floors/qemu.ts'
 import type { Floor, Measurement, Target } from '../report/row.ts'
 
@@ -26,8 +25,8 @@ export async function measureCreate(context: BenchContext): Promise<Measurement>
   const { hearth, rung } = context
   await using model = await context.create()
   using root = rung === 'simulated' || rung === 'microvm' ? null : floorRoot(hearth.paths.cache)
-  using mounts = root === null ? null : new OwnMounts()
-  const floors = await usable(floorsOf(context, model, root, mounts), context)
+  using helper = new FloorHelper()
+  const floors = await usable(floorsOf(context, model, root, helper), context)
   const samples: number[] = []
   const floorSamples = floors.map((floor): Floor & { samples: number[] } => ({ name: floor.name, samples: [] }))
   for (let round = 0; round < context.rounds; round++) {
@@ -50,26 +49,21 @@ async function createOnce(context: BenchContext): Promise<number> {
   return elapsed
 }
 
-function floorsOf(
-  context: BenchContext,
-  model: Sandbox,
-  root: FloorRoot | null,
-  mounts: OwnMounts | null,
-): NamedFloor[] {
+function floorsOf(context: BenchContext, model: Sandbox, root: FloorRoot | null, helper: FloorHelper): NamedFloor[] {
   const { hearth, rung } = context
-  const spawn = { name: 'plain spawn', sample: async () => await plainSpawn('/bin/true') }
+  const spawn = { name: 'plain spawn', sample: async () => await helper.plainSpawn() }
   if (rung === 'microvm') return [{ name: 'bare QEMU', sample: qemuFloor(hearth, model, '/tmp') }]
-  if (root === null || mounts === null) return [spawn]
+  if (root === null) return [spawn]
   switch (rung) {
     case 'process':
-      return [{ name: 'bwrap', sample: bubblewrapFloor(hearth, model, root) }, spawn]
+      return [{ name: 'bwrap', sample: bubblewrapFloor(hearth, model, root, helper) }, spawn]
     case 'container':
       return [
-        { name: 'crun run', sample: crunFloor(hearth, model, root, mounts) },
-        { name: 'podman run', sample: podmanFloor(root, mounts) },
+        { name: 'crun run', sample: crunFloor(hearth, model, root, helper) },
+        { name: 'podman run', sample: podmanFloor(root, helper) },
       ]
     default:
-      return [{ name: 'runsc run', sample: runscFloor(hearth, model, root, mounts) }]
+      return [{ name: 'runsc run', sample: runscFloor(hearth, model, root, helper) }]
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Rung, Sandbox } from '@hearth/contract'
 import { timed, type BenchContext } from '../context.ts'
-import { plainSpawn } from '../floors/first-output.ts'
+import { FloorHelper } from '../floors/floor-helper.ts'
 import type { Floor, Measurement, Target } from '../report/row.ts'
 
 /** The guest program, as a file inside. */
@@ -19,9 +19,10 @@ const TARGETS: Readonly<Record<Rung, Target | null>> = {
 export async function measureExec(context: BenchContext): Promise<Measurement> {
   const { rung } = context
   await using sandbox = await context.create()
+  using helper = new FloorHelper()
   const inside = rung === 'gvisor' || rung === 'microvm'
   if (inside) await sandbox.files.write(PROBE, readFileSync(context.hearth.paths.guest), { mode: 0o755 })
-  const floor = inside ? async () => await forkInside(sandbox, 5) : async () => [await plainSpawn('/bin/true')]
+  const floor = inside ? async () => await forkInside(sandbox, 5) : async () => [await helper.plainSpawn()]
   const floorSamples: number[] = []
   const samples: number[] = []
   for (let round = 0; round < 5; round++) await sandbox.exec(['/bin/true'])
