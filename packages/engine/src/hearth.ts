@@ -101,11 +101,7 @@ export class Hearth implements AsyncDisposable {
       metadata: wanted.metadata ?? {},
       limits: { ...DEFAULT_LIMITS, ...definedOnly(wanted.limits ?? {}) },
     }
-    const directory = await makeSandboxDirectory(this.paths.sandboxes, id)
-    await writeRecord(directory, info, driver.name).catch(async (error: unknown) => {
-      await rm(directory, { recursive: true, force: true })
-      throw error
-    })
+    const directory = makeSandboxDirectory(this.paths.sandboxes, info, driver.name)
     const machine = await driver.launch({
       id,
       directory,
@@ -131,7 +127,7 @@ export class Hearth implements AsyncDisposable {
     }
     const driver = (await this.#ready()).byName(record.driver)
     const machine = await driver.adopt(id, directory)
-    await writeRecord(directory, record.info, driver.name)
+    writeRecord(directory, record.info, driver.name)
     return await this.#own(record.info, directory, driver, machine)
   }
 

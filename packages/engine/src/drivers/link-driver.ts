@@ -64,10 +64,10 @@ export class LinkDriver implements Driver {
     const keeper = await this.#services.keepers.take()
     let resources: MachineResources | null = null
     try {
-      const idBase = this.#services.facts.root ? await this.#services.ids.allocate(request.id) : null
+      const idBase = this.#services.facts.root ? this.#services.ids.allocate(request.id) : null
       const disk = await this.#disk(request)
       resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind } }
-      await writeResources(request.directory, resources)
+      writeResources(request.directory, resources)
       const plan = await this.#runtime.plan({ request, disk, idBase }, this.#services)
       const writes = plan.cgroup === null ? [] : this.#services.cgroups.limitWrites(keeper.cgroup, plan.cgroup)
       await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, writes)

@@ -1,4 +1,5 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, type SandboxId } from '@hearth/contract'
 import { z } from 'zod'
@@ -21,8 +22,8 @@ const schema = z.object({
 
 const FILE = 'resources.json'
 
-export async function writeResources(directory: string, resources: MachineResources): Promise<void> {
-  await writeFile(join(directory, FILE), JSON.stringify(resources), { mode: 0o600 })
+export function writeResources(directory: string, resources: MachineResources): void {
+  writeFileSync(join(directory, FILE), JSON.stringify(resources), { mode: 0o600 })
 }
 
 export async function readResources(directory: string): Promise<MachineResources | null> {

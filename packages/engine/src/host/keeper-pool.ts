@@ -1,6 +1,8 @@
 import { removeCgroup, type Cgroups } from './cgroups.ts'
 import { startKeeper, type PreparedKeeper } from './keeper.ts'
 
+const REFILL_DELAY_MS = 40
+
 /**
  * A few keepers that already sit in a cgroup of their own. Joining one costs milliseconds on cgroup v1, so it is done
  * before anybody waits for it. Every rung uses the same keepers.
@@ -11,6 +13,7 @@ export class KeeperPool {
   readonly #spares: PreparedKeeper[] = []
   readonly #target: number
   #starting = 0
+  #timer: NodeJS.Timeout | undefined
   #disposed = false
   #initialized: Promise<void> | null = null
 
@@ -35,10 +38,13 @@ export class KeeperPool {
     await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.#addSpare()))
   }
 
+  /** Later, because starting a process blocks this one for milliseconds that the create under way would pay for. */
   #refill(): void {
+    clearTimeout(this.#timer)
     if (this.#disposed) return
     // Ahead of need only: when it fails here, the create that needs a keeper meets the same error and reports it.
-    setImmediate(() => void this.fill().catch(() => undefined))
+    this.#timer = setTimeout(() => void this.fill().catch(() => undefined), REFILL_DELAY_MS)
+    this.#timer.unref()
   }
 
   async #addSpare(): Promise<void> {
@@ -60,6 +66,7 @@ export class KeeperPool {
 
   async dispose(): Promise<void> {
     this.#disposed = true
+    clearTimeout(this.#timer)
     await Promise.all(this.#spares.splice(0).map(discardKeeper))
   }
 }

@@ -36,7 +36,7 @@ const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
 /** What the sandbox tells its owner about itself: a new deadline is to be written down, an end to be cleaned up. */
 export interface SandboxOwner {
-  deadlineMoved(info: SandboxInfo): Promise<void>
+  deadlineMoved(info: SandboxInfo): void
   ended(): Promise<void>
 }
 
@@ -139,7 +139,7 @@ export class EmbeddedSandbox implements Sandbox {
     this.#requireRunning()
     const expiresAt = new Date(Date.now() + parseInput(ttlSchema, ttlMs, 'ttlMs'))
     const renewed = { ...this.#info, expiresAt }
-    await this.#owner.deadlineMoved(renewed)
+    this.#owner.deadlineMoved(renewed)
     this.#info = renewed
     this.#deadline.move(expiresAt)
     return renewed

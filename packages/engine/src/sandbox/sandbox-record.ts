@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, rungSchema, sandboxIdSchema, type SandboxId, type SandboxInfo } from '@hearth/contract'
 import { z } from 'zod'
@@ -44,22 +45,30 @@ export function sandboxDirectory(root: string, id: SandboxId): string {
   return join(root, id)
 }
 
-export async function makeSandboxDirectory(root: string, id: SandboxId): Promise<string> {
-  await mkdir(root, { recursive: true, mode: 0o700 })
-  const directory = sandboxDirectory(root, id)
-  await mkdir(directory, { mode: 0o700 })
+// What follows is synchronous: each file takes microseconds, the way through the thread pool a good part of a millisecond.
+
+/** The directory with its record in it; when the record cannot be written, neither is there. */
+export function makeSandboxDirectory(root: string, info: SandboxInfo, driver: string): string {
+  mkdirSync(root, { recursive: true, mode: 0o700 })
+  const directory = sandboxDirectory(root, info.id)
+  mkdirSync(directory, { mode: 0o700 })
+  try {
+    writeRecord(directory, info, driver)
+  } catch (error) {
+    rmSync(directory, { recursive: true, force: true })
+    throw error
+  }
   return directory
 }
 
 /** Writes it in one step, with this process as the owner. */
-export async function writeRecord(directory: string, info: SandboxInfo, driver: string): Promise<void> {
+export function writeRecord(directory: string, info: SandboxInfo, driver: string): void {
   const record: SandboxRecord = { info, driver, owner: ownIdentity() }
   const temporary = join(directory, `${FILE}.new`)
-  await Promise.all([
-    writeFile(temporary, JSON.stringify(record), { mode: 0o600 }).then(() => rename(temporary, join(directory, FILE))),
-    // What a keeper reads when no engine is there any more to end its sandbox.
-    writeFile(join(directory, 'deadline'), String(info.expiresAt.getTime()), { mode: 0o600 }),
-  ])
+  writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 })
+  renameSync(temporary, join(directory, FILE))
+  // What a keeper reads when no engine is there any more to end its sandbox.
+  writeFileSync(join(directory, 'deadline'), String(info.expiresAt.getTime()), { mode: 0o600 })
 }
 
 /** Null when there is none; throws when it is not one of ours. */

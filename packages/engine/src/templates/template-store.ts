@@ -99,11 +99,22 @@ export class TemplateStore {
     return join(this.#roots, rootNameOf(digest))
   }
 
+  /** Reading it takes up to tens of milliseconds, so that after the first time it is done behind the back of the caller. */
   async #hostTemplate(): Promise<HostTemplate> {
-    if (this.#host === null || performance.now() - this.#host.readAt > HOST_TEMPLATE_MS) {
-      this.#host = { template: await readHostTemplate(this.#paths), readAt: performance.now() }
+    const known = this.#host
+    if (known === null) return await this.#readHost()
+    if (performance.now() - known.readAt > HOST_TEMPLATE_MS) {
+      this.#host = { ...known, readAt: performance.now() }
+      // What cannot be read any more is seen by the next process; this one goes on with what it knows.
+      void this.#readHost().catch(() => undefined)
     }
-    return this.#host.template
+    return known.template
+  }
+
+  async #readHost(): Promise<HostTemplate> {
+    const template = await readHostTemplate(this.#paths)
+    this.#host = { template, readAt: performance.now() }
+    return template
   }
 
   async #stored(name: string, source: TemplateSource): Promise<Template | null> {
