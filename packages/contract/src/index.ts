@@ -1,4 +1,3 @@
-export * from './api-scopes.ts'
 export * from './errors.ts'
 export * from './files.ts'
 export * from './ids.ts'

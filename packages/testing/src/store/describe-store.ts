@@ -9,24 +9,35 @@ import { describeRaces } from './races.ts'
 import { describeSandboxList } from './sandbox-list.ts'
 import { describeSandboxes } from './sandboxes.ts'
 import { describeTransactions } from './transactions.ts'
+import type { StoreSuiteOptions } from './store-suite.ts'
 
 export { PostgresCluster, whyNoPostgres } from './postgres-cluster.ts'
 export type { TestDatabase } from './store-suite.ts'
 
+const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
+  sandboxes: describeSandboxes,
+  'lifecycle model': describeLifecycleModel,
+  races: describeRaces,
+  list: describeSandboxList,
+  tenants: describeTenants,
+  'API keys': describeApiKeys,
+  hosts: describeHosts,
+  operations: describeOperations,
+  claims: describeClaims,
+  events: describeEvents,
+  transactions: describeTransactions,
+}
+
 /** What every store must do, whatever database is below it. */
 export function describeStore(options: QuotaSuiteOptions): void {
   describe(`store on ${options.name}`, () => {
-    describe('sandboxes', () => describeSandboxes(options))
-    describe('lifecycle model', () => describeLifecycleModel(options))
-    describe('races', () => describeRaces(options))
-    describe('list', () => describeSandboxList(options))
-    describe('quotas', () => describeQuotas(options))
-    describe('tenants', () => describeTenants(options))
-    describe('API keys', () => describeApiKeys(options))
-    describe('hosts', () => describeHosts(options))
-    describe('operations', () => describeOperations(options))
-    describe('claims', () => describeClaims(options))
-    describe('events', () => describeEvents(options))
-    describe('transactions', () => describeTransactions(options))
+    for (const [part, describePart] of Object.entries(PARTS)) {
+      describe(part, () => {
+        describePart(options)
+      })
+    }
+    describe('quotas', () => {
+      describeQuotas(options)
+    })
   })
 }

@@ -29,8 +29,8 @@ export function describeEvents(options: StoreSuiteOptions): void {
     expect(all).toEqual({
       events: [
         { seq: 1, tenantId: 'a', sandboxId: 'x', at: now(), type: 'one', data: { text: 'ä' } },
-        { seq: 2, tenantId: 'a', sandboxId: null, at: now(), type: 'two', data: null },
-        { seq: 3, tenantId: 'b', sandboxId: 'y', at: now(), type: 'three', data: null },
+        { seq: 2, tenantId: 'a', sandboxId: null, at: now(), type: 'two', data: {} },
+        { seq: 3, tenantId: 'b', sandboxId: 'y', at: now(), type: 'three', data: {} },
       ],
       next: 3,
       dropped: null,

@@ -17,11 +17,11 @@ export interface TestDatabase extends AsyncDisposable {
 export interface StoreFixture {
   readonly store: Store
   /** Another store on the same database, with the same clock. Closed at the end of the test. */
-  connect(): Promise<Store>
-  now(): number
-  advance(milliseconds: number): void
-  tenant(quotas?: Partial<Quotas>): Promise<Tenant>
-  sandbox(tenant: Tenant, change?: Partial<NewSandbox>, session?: StoreSession): Promise<SandboxRecord>
+  readonly connect: () => Promise<Store>
+  readonly now: () => number
+  readonly advance: (milliseconds: number) => void
+  readonly tenant: (quotas?: Partial<Quotas>) => Promise<Tenant>
+  readonly sandbox: (tenant: Tenant, change?: Partial<NewSandbox>, session?: StoreSession) => Promise<SandboxRecord>
 }
 
 export function useStore(options: StoreSuiteOptions): () => StoreFixture {

@@ -58,7 +58,7 @@ export function describeTransactions(options: StoreSuiteOptions): void {
   it('refuses the store itself inside a transaction instead of waiting for ever', async () => {
     const { store, tenant, sandbox } = fixture()
     const record = await sandbox(await tenant())
-    const attempts = [
+    const attempts: (() => Promise<unknown>)[] = [
       () => store.sandboxes.get(record.id),
       () => store.sandboxes.touch(record.id, 2 ** 50),
       () => store.transaction(async () => undefined),
@@ -78,11 +78,22 @@ export function describeTransactions(options: StoreSuiteOptions): void {
     expect(await later).toEqual(record)
   })
 
-  it('migrates once when several open an empty database, and finds everything on opening again', async () => {
-    const { connect, tenant } = fixture()
-    const owner = await tenant()
-    const others = await Promise.all([connect(), connect(), connect()])
-    for (const other of others) expect(await other.tenants.list()).toEqual([owner])
-    for (const other of others) await other.ping()
+  it('migrates once when several open an empty database at the same time', async () => {
+    await using database = await options.open()
+    const stores = await Promise.all(Array.from({ length: 4 }, () => database.connect()))
+    const [first] = stores
+    const tenant = await first?.tenants.create({ name: 'one' })
+    for (const store of stores) {
+      await store.ping()
+      expect(await store.tenants.list()).toEqual([tenant])
+    }
+    await Promise.all(stores.map((store) => store.close()))
+  })
+
+  it('closes more than once, and refuses what comes after', async () => {
+    const { store } = fixture()
+    await Promise.all([store.close(), store.close()])
+    await expect(store.tenants.list()).rejects.toThrow(/destroyed/)
+    await expect(store.ping()).rejects.toThrow(/destroyed/)
   })
 }

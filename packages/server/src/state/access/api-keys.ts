@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { HearthError, type ApiScope } from '@hearth/contract'
+import { HearthError, type Scope } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
 import type { ApiKeysTable } from '../database/tables.ts'
 import { formatToken, hashSecret, matchesHash, newSecret, parseToken } from './key-token.ts'
@@ -13,7 +13,7 @@ export interface ApiKey {
   readonly name: string
   /** The part of the key that may be shown. */
   readonly prefix: string
-  readonly scopes: readonly ApiScope[]
+  readonly scopes: readonly Scope[]
   readonly createdAt: number
   readonly expiresAt: number | null
   readonly revokedAt: number | null
@@ -24,7 +24,7 @@ export interface ApiKey {
 export interface NewApiKey {
   readonly tenantId: string
   readonly name: string
-  readonly scopes: readonly ApiScope[]
+  readonly scopes: readonly Scope[]
   readonly expiresAt?: number | null
 }
 
@@ -129,7 +129,7 @@ function decode(row: Selectable<ApiKeysTable>): ApiKey {
     tenantId: row.tenant_id,
     name: row.name,
     prefix: row.prefix,
-    scopes: JSON.parse(row.scopes) as ApiScope[],
+    scopes: JSON.parse(row.scopes) as Scope[],
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,

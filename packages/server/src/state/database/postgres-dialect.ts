@@ -1,6 +1,7 @@
 import { PostgresDialect, PostgresDriver, type Driver, type PostgresDialectConfig } from 'kysely'
 import { Pool, TypeOverrides, types } from 'pg'
-import { withTypedErrors } from './typed-errors.ts'
+import { aroundQueries } from './around-queries.ts'
+import { rethrowTyped } from './typed-errors.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 const POOL_SIZE = 10
@@ -51,6 +52,6 @@ class TypedErrorsDialect extends PostgresDialect {
   }
 
   override createDriver(): Driver {
-    return withTypedErrors(new PostgresDriver(this.#config))
+    return aroundQueries(new PostgresDriver(this.#config), (run) => run().catch(rethrowTyped))
   }
 }

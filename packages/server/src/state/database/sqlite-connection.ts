@@ -4,8 +4,11 @@ import type { SqliteDatabase, SqliteStatement } from 'kysely'
 /** Enough for every query of the repositories in all their forms; the least recently used goes first. */
 const CACHED_STATEMENTS = 256
 
-/** How long a statement waits for another process that writes. The wait blocks this process, as SQLite is called synchronously. */
-const BUSY_TIMEOUT_MS = 5000
+/**
+ * How long a statement waits for another process that writes. This wait blocks the whole process, since SQLite is called
+ * synchronously, so it only bridges a short commit: longer waits are `retryBusy`'s.
+ */
+const BUSY_TIMEOUT_MS = 5
 
 /**
  * WAL with `synchronous = NORMAL`: a commit is in the page cache of the kernel when it returns, so it survives the death of this
@@ -29,7 +32,12 @@ export class SqliteConnection implements SqliteDatabase {
 
   constructor(path: string) {
     this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true })
-    for (const pragma of PRAGMAS) this.#database.exec(`pragma ${pragma}`)
+    try {
+      for (const pragma of PRAGMAS) this.#database.exec(`pragma ${pragma}`)
+    } catch (error) {
+      this.#database.close()
+      throw error
+    }
   }
 
   prepare(sql: string): SqliteStatement {

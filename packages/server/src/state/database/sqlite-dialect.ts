@@ -10,7 +10,9 @@ import {
   type Driver,
 } from 'kysely'
 import { SqliteConnection } from './sqlite-connection.ts'
-import { withTypedErrors } from './typed-errors.ts'
+import { aroundQueries } from './around-queries.ts'
+import { retryBusy } from './retry-busy.ts'
+import { rethrowTyped } from './typed-errors.ts'
 
 /** SQLite in a file that only its owner may read: it holds the hashes of keys. */
 export function sqliteDialect(path: string): SqliteDialect {
@@ -19,7 +21,7 @@ export function sqliteDialect(path: string): SqliteDialect {
       mkdirSync(dirname(path), { recursive: true })
       // Made by us first, since SQLite gives the journal files the mode of the database.
       closeSync(openSync(path, 'a', 0o600))
-      return new SqliteConnection(path)
+      return await retryBusy(async () => new SqliteConnection(path)).catch(rethrowTyped)
     },
   })
 }
@@ -33,7 +35,7 @@ class ImmediateDialect extends SqliteDialect {
   }
 
   override createDriver(): Driver {
-    return withTypedErrors(new ImmediateDriver(this.#config))
+    return aroundQueries(new ImmediateDriver(this.#config), (run) => retryBusy(run).catch(rethrowTyped))
   }
 
   override createAdapter(): DialectAdapter {

@@ -1,4 +1,4 @@
-import type { ApiScope, Rung, SandboxState } from '@hearth/contract'
+import type { Scope, Rung, SandboxState } from '@hearth/contract'
 
 /**
  * Every table, once, for both databases. Times are milliseconds since 1970 (`bigint` columns, decoded to numbers on both),
@@ -21,7 +21,7 @@ export interface ApiKeysTable {
   secret_hash: string
   /** The first characters of the key, for people to recognise it. */
   prefix: string
-  scopes: Json<readonly ApiScope[]>
+  scopes: Json<readonly Scope[]>
   created_at: number
   expires_at: number | null
   revoked_at: number | null

@@ -1,29 +1,10 @@
-import type { AbortableOperationOptions, CompiledQuery, DatabaseConnection, Driver } from 'kysely'
 import { HearthError } from '@hearth/contract'
 
-/** Turns what a database refuses for a while into errors that a caller can act on. All else passes as it is. */
-export function withTypedErrors(driver: Driver): Driver {
-  const wrapped = new WeakSet<DatabaseConnection>()
-  const acquire = driver.acquireConnection.bind(driver)
-  driver.acquireConnection = async (options) => {
-    const connection = await acquire(options).catch(rethrowTyped)
-    if (!wrapped.has(connection)) {
-      wrapped.add(connection)
-      const execute: DatabaseConnection['executeQuery'] = connection.executeQuery.bind(connection)
-      connection.executeQuery = <R>(query: CompiledQuery, queryOptions?: AbortableOperationOptions) =>
-        execute<R>(query, queryOptions).catch(rethrowTyped)
-    }
-    return connection
-  }
-  return driver
-}
+/** SQLite: busy and locked. The statement did nothing and may be repeated. */
+const SQLITE_BUSY = new Set([5, 6])
 
-function rethrowTyped(error: unknown): never {
-  throw typedError(error)
-}
-
-/** SQLite: 5 busy, 6 locked, 10 input/output error, 13 full, 14 cannot open. */
-const SQLITE_UNAVAILABLE = new Set([5, 6, 10, 13, 14])
+/** SQLite: input/output error, full, cannot open. */
+const SQLITE_UNAVAILABLE = new Set([10, 13, 14])
 
 /** Classes of SQLSTATE: connection, resources, operator intervention. */
 const POSTGRES_UNAVAILABLE = new Set(['08', '53', '57'])
@@ -42,7 +23,18 @@ const SOCKET_ERRORS = new Set([
   'EAI_AGAIN',
 ])
 
-export function typedError(error: unknown): unknown {
+/** True when another process has the database of SQLite. */
+export function isBusy(error: unknown): boolean {
+  const { errcode } = error as { errcode?: unknown }
+  return typeof errcode === 'number' && SQLITE_BUSY.has(errcode & 0xff)
+}
+
+/** What a database refuses for a while becomes an error that a caller can act on. All else passes as it is. */
+export function rethrowTyped(error: unknown): never {
+  throw typedError(error)
+}
+
+function typedError(error: unknown): unknown {
   if (!(error instanceof Error) || HearthError.isInstance(error)) return error
   const { code, errcode } = error as { code?: unknown; errcode?: unknown }
   const text = typeof code === 'string' ? code : ''
@@ -50,6 +42,7 @@ export function typedError(error: unknown): unknown {
     return new HearthError('conflict', `the database undid a transaction: ${error.message}`, { cause: error })
   }
   const unavailable =
+    isBusy(error) ||
     (typeof errcode === 'number' && SQLITE_UNAVAILABLE.has(errcode & 0xff)) ||
     (text.length === 5 && POSTGRES_UNAVAILABLE.has(text.slice(0, 2))) ||
     SOCKET_ERRORS.has(text) ||

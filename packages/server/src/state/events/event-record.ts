@@ -10,14 +10,14 @@ export interface StoredEvent {
   readonly at: number
   /** For example `sandbox.running`. */
   readonly type: string
-  readonly data: unknown
+  readonly data: Readonly<Record<string, unknown>>
 }
 
 export interface NewEvent {
   readonly tenantId: string
   readonly sandboxId?: string | null
   readonly type: string
-  readonly data?: unknown
+  readonly data?: Readonly<Record<string, unknown>>
 }
 
 /** Both that are given must hold. */
@@ -42,6 +42,6 @@ export function decodeEvent(row: Selectable<EventsTable>): StoredEvent {
     sandboxId: row.sandbox_id,
     at: row.at,
     type: row.type,
-    data: JSON.parse(row.data),
+    data: JSON.parse(row.data) as Record<string, unknown>,
   }
 }

@@ -92,6 +92,9 @@ export class EventRepository {
         }
         after = Math.max(page.next, page.events.length === 0 ? (page.dropped?.through ?? 0) : 0)
         yield page
+      } catch (error) {
+        // The store was closed under the read.
+        if (!this.#parts.wakeUps.closed) throw error
       } finally {
         wakeUp.cancel()
       }
@@ -105,6 +108,8 @@ export class EventRepository {
 }
 
 async function waitFor(woken: Promise<void>, cancel: () => void, pollMs: number, signal?: AbortSignal): Promise<void> {
+  // A signal that aborted during the read tells nobody again.
+  if (signal?.aborted === true) return
   const timer = setTimeout(cancel, pollMs)
   signal?.addEventListener('abort', cancel, { once: true })
   try {

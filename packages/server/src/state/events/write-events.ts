@@ -32,7 +32,7 @@ export async function writeEvents(database: Database, events: readonly PendingEv
     sandbox_id: event.sandboxId ?? null,
     at: event.at,
     type: event.type,
-    data: JSON.stringify(event.data ?? null),
+    data: JSON.stringify(event.data ?? {}),
   }))
   for (let start = 0; start < rows.length; start += ROWS_PER_INSERT) {
     await database.query

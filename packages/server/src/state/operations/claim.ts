@@ -16,6 +16,8 @@ export interface ClaimOptions {
  * over those that another claim has locked.
  */
 export async function claimOperations(database: Database, now: number, options: ClaimOptions): Promise<Operation[]> {
+  // No kinds, no operations; Postgres has no syntax for an empty list.
+  if (options.kinds?.length === 0) return []
   const rows = await database.query
     .with('picked', () => pick(database, now, options))
     .updateTable('operations')

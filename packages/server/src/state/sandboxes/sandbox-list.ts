@@ -39,6 +39,8 @@ export async function listSandboxes(database: Database, options: ListOptions): P
   if (!Number.isInteger(limit) || limit < 1 || limit > LIST_LIMIT.maximum) {
     throw new HearthError('invalid_request', `limit: must be between 1 and ${LIST_LIMIT.maximum}`)
   }
+  // A list of no states has no rows; Postgres has no syntax for it.
+  if (options.states?.length === 0 || options.rungs?.length === 0) return { sandboxes: [], next: null }
   let query = filtered(database, options).orderBy('created_at', 'desc').orderBy('id', 'desc')
   if (options.cursor !== undefined) {
     const { createdAt, id } = decodeCursor(options.cursor)
