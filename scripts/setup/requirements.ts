@@ -50,6 +50,7 @@ const REQUIREMENTS: readonly Requirement[] = [
   { package: 'skopeo', program: 'skopeo', purpose: 'image tests', test: true },
   { package: 'umoci', program: 'umoci', purpose: 'image tests', test: true },
   { package: 'podman', program: 'podman', purpose: 'engine API tests', test: true },
+  { package: 'postgresql', program: 'pg_lsclusters', purpose: 'tests of the state on Postgres', test: true },
 ]
 
 /** A requirement that is not met, with the reason. */
