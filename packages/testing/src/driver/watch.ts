@@ -82,13 +82,13 @@ export function describeWatch(suite: Suite): void {
     async (sandbox) => {
       const { root, watch } = await watched(sandbox, true)
       const { events, ended } = gather(watch)
-      const program = `import os\nfor i in range(2000):\n  open("${root}/f%d" % i, "w").close()\nopen("${root}/end", "w").close()`
+      const program = `import os\nfor i in range(600):\n  open("${root}/f%d" % i, "w").close()\nopen("${root}/end", "w").close()`
       await output(sandbox, ['python3', '-c', program])
       const created = (): number =>
         new Set(events.filter((event) => event.kind === 'created').map((event) => event.path)).size
       await eventually(
         'all or overflow',
-        () => created() === 2001 || events.some((event) => event.kind === 'overflow'),
+        () => created() === 601 || events.some((event) => event.kind === 'overflow'),
         20_000,
       )
       await watch[Symbol.asyncDispose]()
