@@ -51,6 +51,8 @@ enum message_type {
   MESSAGE_KEEPER_PREPARE = 240,
   MESSAGE_KEEPER_LAUNCH = 241,
   MESSAGE_KEEPER_END = 242,
+  MESSAGE_KEEPER_PAUSE = 243,
+  MESSAGE_KEEPER_RESUME = 244,
 };
 
 struct message_hello {
@@ -882,6 +884,18 @@ static inline bool encode_keeper_launch(struct buffer *out, uint32_t channel, co
 static inline bool decode_keeper_end(struct slice payload) { return payload.length == 0; }
 static inline bool encode_keeper_end(struct buffer *out, uint32_t channel) {
   size_t frame = wire_begin(out, 242, channel);
+  return wire_end(out, frame);
+}
+
+static inline bool decode_keeper_pause(struct slice payload) { return payload.length == 0; }
+static inline bool encode_keeper_pause(struct buffer *out, uint32_t channel) {
+  size_t frame = wire_begin(out, 243, channel);
+  return wire_end(out, frame);
+}
+
+static inline bool decode_keeper_resume(struct slice payload) { return payload.length == 0; }
+static inline bool encode_keeper_resume(struct buffer *out, uint32_t channel) {
+  size_t frame = wire_begin(out, 244, channel);
   return wire_end(out, frame);
 }
 

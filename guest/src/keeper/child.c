@@ -1,10 +1,11 @@
 #define _GNU_SOURCE
 #include "child.h"
+#include "control.h"
 #include "namespace.h"
 #include "numbers.h"
 #include "signals.h"
 #include "steps.h"
-#include "text-file.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VICTIM_SCORE 200
-
 // The death of the keeper is the death of its runtime. A change of user takes the setting away: it is made anew after that.
 static bool die_with(pid_t keeper, struct failure *failure) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return fail_with(failure, errno, "parent-death signal");
@@ -22,23 +21,13 @@ static bool die_with(pid_t keeper, struct failure *failure) {
   return true;
 }
 
-// When a sandbox has used up its memory, something of its own is to die, and not its keeper, which is in the same cgroup.
-static bool prefer_as_victim(struct failure *failure) {
-  char score[16];
-  if (text_file_get("/proc/self/oom_score_adj", score, sizeof score) < 0) return fail_with(failure, errno, "oom_score_adj");
-  if (atoi(score) >= VICTIM_SCORE) return true;
-  int length = snprintf(score, sizeof score, "%d", VICTIM_SCORE);
-  return text_file_put("/proc/self/oom_score_adj", score, (size_t)length) || fail_with(failure, errno, "oom_score_adj");
-}
-
 static int lift(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, FILE_NUMBER_LAST + 1); }
 
 static bool place_standard(struct child_place *place, struct failure *failure) {
   // Above all numbers that `files` may name.
-  int report = lift(place->report);
-  if (report < 0) return fail_with(failure, errno, "descriptors");
-  place->report = report;
-  if (place->user_namespace >= 0) place->user_namespace = lift(place->user_namespace);
+  int reports = lift(place->reports);
+  if (reports < 0) return fail_with(failure, errno, "descriptors");
+  place->reports = reports;
   if (dup2(place->link, 0) < 0 || dup2(place->link, 1) < 0 || dup2(place->errors, 2) < 0) return fail_with(failure, errno, "descriptors");
   return true;
 }
@@ -64,27 +53,65 @@ static bool place_files(char *const *files, const int *opened, struct failure *f
   return true;
 }
 
-static bool prepare(const struct launch *launch, struct child_place *place, struct failure *failure) {
+static int namespace_of(const struct launch *launch, struct failure *failure) {
+  int made = user_namespace_make(launch->id_base, launch->id_count, failure);
+  if (made < 0) return -1;
+  int lifted = lift(made);
+  close(made);
+  return lifted;
+}
+
+static bool follow(const struct launch *launch, struct child_place *place, struct failure *failure) {
   bool rootless = launch->flags & LAUNCH_ROOTLESS;
   bool inside = launch->flags & LAUNCH_INSIDE_NAMESPACE;
   int opened[FILE_NUMBER_LAST + 1];
+  int user_namespace = -1;
   if (string_list_length(launch->files) / 2 > FILE_NUMBER_LAST) return fail_with(failure, E2BIG, "files: too many");
-  setsid();
-  umask(022);
-  keeper_signals_reset();
-  return place_standard(place, failure) && die_with(place->keeper, failure) && prefer_as_victim(failure) &&
-         open_files(launch->files, opened, failure) &&
-         (!rootless || rootless_enter(failure)) && steps_run(launch->steps, place->user_namespace, rootless, failure) &&
-         (!inside || user_namespace_enter(place->user_namespace, failure)) && place_files(launch->files, opened, failure) &&
+  if (chdir(launch->directory) != 0) return fail_with(failure, errno, "directory %s", launch->directory);
+  if (!place_standard(place, failure)) return false;
+  if (launch->id_count > 0 && !rootless && (user_namespace = namespace_of(launch, failure)) < 0) return false;
+  return open_files(launch->files, opened, failure) && (!rootless || rootless_enter(failure)) &&
+         steps_run(launch->steps, user_namespace, rootless, failure) &&
+         (!inside || user_namespace_enter(user_namespace, failure)) && place_files(launch->files, opened, failure) &&
          die_with(place->keeper, failure);
 }
 
-_Noreturn void child_run(const struct launch *launch, struct child_place place) {
-  struct failure failure = {0};
-  if (prepare(launch, &place, &failure)) {
-    execve(launch->argv[0], launch->argv, launch->environment);
-    fail_with(&failure, errno, "exec %s", launch->argv[0]);
+static bool read_all(int descriptor, void *bytes, size_t length) {
+  for (size_t taken = 0; taken < length;) {
+    ssize_t count = read(descriptor, (char *)bytes + taken, length - taken);
+    if (count <= 0) return false;
+    taken += (size_t)count;
   }
-  ssize_t written = write(place.report, &failure, sizeof failure);
-  _exit(written == (ssize_t)sizeof failure ? 1 : 2);
+  return true;
+}
+
+// Waits for the payload. A keeper that ends before it has one to give ends its child.
+static struct slice take_orders(int orders) {
+  uint32_t length;
+  if (!read_all(orders, &length, sizeof length) || length > FRAME_BYTES) _exit(1);
+  uint8_t *bytes = malloc(length + 1);
+  if (!bytes || !read_all(orders, bytes, length)) _exit(1);
+  close(orders);
+  return (struct slice){bytes, length};
+}
+
+static _Noreturn void give_up(const struct child_place *place, const struct failure *failure) {
+  ssize_t written = write(place->reports, failure, sizeof *failure);
+  _exit(written == (ssize_t)sizeof *failure ? 1 : 2);
+}
+
+_Noreturn void child_run(struct slice prepare, struct child_place place) {
+  struct failure failure = {0};
+  struct launch launch;
+  setsid();
+  umask(022);
+  keeper_signals_reset();
+  if (!die_with(place.keeper, &failure) || !cgroups_join(prepare, &failure)) give_up(&place, &failure);
+  if (write(place.reports, &failure, sizeof failure) != (ssize_t)sizeof failure) _exit(2);
+  struct slice orders = take_orders(place.orders);
+  if (launch_decode(orders, &launch, &failure) && follow(&launch, &place, &failure)) {
+    execve(launch.argv[0], launch.argv, launch.environment);
+    fail_with(&failure, errno, "exec %s", launch.argv[0]);
+  }
+  give_up(&place, &failure);
 }

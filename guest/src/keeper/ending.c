@@ -82,6 +82,7 @@ static void write_exit(const struct relay *relay) {
 void names_remove(void) {
   unlink("link.sock");
   unlink("keeper.pid");
+  unlink("paused");
 }
 
 void sandbox_end(struct relay *relay, const struct launch *launch) {

@@ -65,39 +65,39 @@ static bool apply_writes(char *const *writes, struct failure *failure) {
   return true;
 }
 
-static bool begin(struct relay *relay, const struct launch *launch, struct failure *failure) {
-  struct runtime runtime;
+static bool begin(struct relay *relay, struct runtime *runtime, const struct launch *launch, struct slice payload, struct failure *failure) {
   if (chdir(launch->directory) != 0) return fail_with(failure, errno, "directory %s", launch->directory);
   unlink("exit.json");
   relay->listener = listen_here(failure);
   if (relay->listener < 0 || !write_pid(failure) || !apply_writes(launch->writes, failure)) return false;
   if (!runtime_log_open(&relay->log)) return fail_with(failure, errno, "runtime.log");
   if (!relay_open(relay)) return fail_with(failure, ENOMEM, "buffers");
-  if (!runtime_start(launch, relay->signals, &runtime, failure)) return false;
-  relay->runtime = runtime.pid;
-  relay->guest = runtime.link;
-  relay->errors = runtime.errors;
+  if (!runtime_start(runtime, payload, relay->signals, failure)) return false;
+  relay->runtime = runtime->pid;
+  relay->guest = runtime->link;
+  relay->errors = runtime->errors;
   return true;
 }
 
-static bool prepare(const struct relay *relay) {
+static bool prepare(const struct relay *relay, struct runtime *runtime) {
   struct request request;
   struct failure failure = {EPROTO, "KeeperPrepare was expected"};
   bool joined = request_read(ENGINE, relay->signals, &request);
   if (!joined) return false;
-  joined = request.header.type == MESSAGE_KEEPER_PREPARE && cgroups_join(request.payload, &failure);
+  joined = request.header.type == MESSAGE_KEEPER_PREPARE && runtime_prepare(request.payload, ENGINE, relay->signals, runtime, &failure);
   free(request.bytes);
   if (!joined) return reply_failed(ENGINE, request.header.channel, &failure) && false;
   return reply_done(ENGINE, request.header.channel, 0);
 }
 
-static bool launch(struct relay *relay, struct launch *launch) {
+static bool launch(struct relay *relay, struct runtime *runtime, struct launch *launch) {
   struct request request;
   struct failure failure = {EPROTO, "KeeperLaunch was expected"};
   if (!request_read(ENGINE, relay->signals, &request)) return false;
   bool decoded = request.header.type == MESSAGE_KEEPER_LAUNCH && launch_decode(request.payload, launch, &failure);
+  bool begun = decoded && begin(relay, runtime, launch, request.payload, &failure);
   free(request.bytes);
-  if (!decoded || !begin(relay, launch, &failure)) {
+  if (!begun) {
     if (relay->listener >= 0) names_remove();
     return reply_failed(ENGINE, request.header.channel, &failure) && false;
   }
@@ -115,7 +115,8 @@ int keeper_main(int argc, char **argv) {
   // Static: what they point to is needed until the end of the process.
   static struct relay relay = {.engine = -1, .guest = -1, .errors = -1, .listener = -1, .signals = -1};
   static struct launch launched;
-  if (!take_place(&relay) || !prepare(&relay) || !launch(&relay, &launched)) return 1;
+  struct runtime runtime;
+  if (!take_place(&relay) || !prepare(&relay, &runtime) || !launch(&relay, &runtime, &launched)) return 1;
   relay_run(&relay);
   sandbox_end(&relay, &launched);
   return 0;

@@ -32,6 +32,13 @@ enum pump_verdict pump_filled(struct pump *pump, size_t count, struct frame_head
   return PUMP_FINE;
 }
 
+void pump_cut_header(struct pump *pump) {
+  for (uint64_t at = pump->ready; at + HEADER_BYTES < pump->tail; at++)
+    pump->ring[at % PUMP_BYTES] = pump->ring[(at + HEADER_BYTES) % PUMP_BYTES];
+  pump->tail -= HEADER_BYTES;
+  rewind_if_empty(pump);
+}
+
 int pump_ready(const struct pump *pump, struct iovec pieces[2]) { return pieces_between(pump, pump->head, pump->ready, pieces); }
 
 void pump_sent(struct pump *pump, size_t count) {

@@ -31,6 +31,9 @@ int pump_space(const struct pump *pump, struct iovec pieces[2]);
 // Says that so many bytes were put there, and looks for whole frames. Nothing beyond a bad or keeper's header becomes ready.
 enum pump_verdict pump_filled(struct pump *pump, size_t count, struct frame_header *header);
 
+// Takes a keeper's header out from behind the whole frames; what came after it moves up. Look again with pump_filled.
+void pump_cut_header(struct pump *pump);
+
 // What may go out. The number of pieces, 0 when there is no whole frame.
 int pump_ready(const struct pump *pump, struct iovec pieces[2]);
 void pump_sent(struct pump *pump, size_t count);

@@ -1,6 +1,7 @@
 // The established link: frames between the runtime and one engine at a time, until the sandbox is to end.
 #ifndef HEARTH_KEEPER_RELAY_H
 #define HEARTH_KEEPER_RELAY_H
+#include "freezing.h"
 #include "runtime-log.h"
 #include "pump.h"
 #include <sys/types.h>
@@ -27,10 +28,12 @@ struct relay {
   int status;
   int64_t looked_at; // milliseconds, when link.sock was last looked for
   int64_t closed_at; // milliseconds, when the guest's stream ended
+  bool told;          // by KeeperEnd
   enum relay_reason reason;
   struct pump to_guest;
   struct pump to_engine;
   struct runtime_log log;
+  struct freezing freezing;
 };
 
 // Allocates the buffers. False when memory ran out.

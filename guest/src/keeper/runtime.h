@@ -1,4 +1,5 @@
-// The runtime: the one child of the keeper that is the sandbox.
+// The runtime: the one child of the keeper that is the sandbox. It is forked ahead of time, joins the cgroups, which is
+// slow, and waits; the keeper itself stays outside of them, so that neither the sandbox's limits nor its end touch it.
 #ifndef HEARTH_KEEPER_RUNTIME_H
 #define HEARTH_KEEPER_RUNTIME_H
 #include "launch.h"
@@ -6,11 +7,16 @@
 
 struct runtime {
   pid_t pid;
-  int link;   // our end of its standard input and output
-  int errors; // what it says on standard error
+  int link;    // our end of its standard input and output
+  int errors;  // what it says on standard error
+  int orders;  // where it waits for the payload of KeeperLaunch; -1 once it was sent
+  int reports; // a struct failure from it, or end-of-file when it is being executed
 };
 
-// Starts it and returns when it is being executed. SIGTERM on the signals' descriptor gives it up.
-bool runtime_start(const struct launch *launch, int signals, struct runtime *runtime, struct failure *failure);
+// KeeperPrepare: forks it and returns when it is in its cgroups. `engine` and `signals` are not for the child to keep.
+bool runtime_prepare(struct slice prepare, int engine, int signals, struct runtime *runtime, struct failure *failure);
+
+// KeeperLaunch: returns when the runtime is being executed. SIGTERM on the signals' descriptor gives it up.
+bool runtime_start(struct runtime *runtime, struct slice launch, int signals, struct failure *failure);
 
 #endif

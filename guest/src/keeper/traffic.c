@@ -1,9 +1,12 @@
 #define _GNU_SOURCE
 #include "traffic.h"
 #include "../messages.gen.h"
+#include "text-file.h"
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ENGINE_BUFFER_BYTES (128 * 1024)
@@ -26,6 +29,33 @@ static void engine_leave(struct relay *relay) {
   pump_drop_ready(&relay->to_engine);
 }
 
+// The file tells an engine, also a later one, that nothing runs. A guest could forge an answer on the link, but no file.
+static void pause_sandbox(struct relay *relay) {
+  char text[32];
+  struct timespec now;
+  if (relay->freezing.frozen || !freezing_begin(&relay->freezing)) return;
+  clock_gettime(CLOCK_REALTIME, &now);
+  int length = snprintf(text, sizeof text, "%lld\n", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+  if (!text_file_replace("paused", text, (size_t)length)) freezing_end(&relay->freezing);
+}
+
+static void resume_sandbox(struct relay *relay) {
+  // What the engine said before is there when the guest wakes.
+  give_to_guest(relay);
+  unlink("paused");
+  freezing_end(&relay->freezing);
+}
+
+// One of the keeper's own messages. False when it is none that is allowed here.
+static bool obey(struct relay *relay, const struct frame_header *header) {
+  if (header->length != 0) return false;
+  if (header->type == MESSAGE_KEEPER_END) relay->told = true;
+  else if (header->type == MESSAGE_KEEPER_PAUSE) pause_sandbox(relay);
+  else if (header->type == MESSAGE_KEEPER_RESUME) resume_sandbox(relay);
+  else return false;
+  return true;
+}
+
 enum relay_reason take_from_engine(struct relay *relay) {
   struct iovec pieces[2];
   int count = pump_space(&relay->to_guest, pieces);
@@ -38,7 +68,11 @@ enum relay_reason take_from_engine(struct relay *relay) {
   }
   struct frame_header header;
   enum pump_verdict verdict = pump_filled(&relay->to_guest, (size_t)length, &header);
-  if (verdict == PUMP_KEEPER && header.type == MESSAGE_KEEPER_END && header.length == 0) return RELAY_TOLD;
+  while (verdict == PUMP_KEEPER && obey(relay, &header)) {
+    if (relay->told) return RELAY_TOLD;
+    pump_cut_header(&relay->to_guest);
+    verdict = pump_filled(&relay->to_guest, 0, &header);
+  }
   // Anything else out of order is the engine's own fault; the sandbox waits for a better one.
   if (verdict != PUMP_FINE) engine_leave(relay);
   return RELAY_GOES_ON;

@@ -4,7 +4,7 @@ import { startKeeper, type PreparedKeeper } from './keeper.ts'
 const REFILL_DELAY_MS = 40
 
 /**
- * A few keepers that already sit in a cgroup of their own. Joining one costs milliseconds on cgroup v1, so it is done
+ * A few keepers whose future runtime already sits in a cgroup of its own. Joining one costs milliseconds on cgroup v1, so it is done
  * before anybody waits for it. Every rung uses the same keepers.
  */
 export class KeeperPool {

@@ -49,6 +49,8 @@ export const MESSAGE_TYPES = {
   KeeperPrepare: 240,
   KeeperLaunch: 241,
   KeeperEnd: 242,
+  KeeperPause: 243,
+  KeeperResume: 244,
 } as const
 
 export type MessageName = keyof typeof MESSAGE_TYPES
@@ -280,7 +282,7 @@ export interface Messages {
   }
   /** Kills everything, syncs the file systems and ends the guest; the stream closes. */
   Shutdown: Record<never, never>
-  /** To a new keeper: make these cgroup directories and join them. Answered by Done or Failed. */
+  /** To a new keeper: make these cgroup directories; what will be the runtime joins them. Answered by Done or Failed. */
   KeeperPrepare: {
     readonly cgroups: readonly string[]
   }
@@ -299,6 +301,10 @@ export interface Messages {
   }
   /** To a keeper on an established link: kill the runtime and everything below it, write exit.json, end. */
   KeeperEnd: Record<never, never>
+  /** To a keeper on an established link: stop every process below it. The file `paused` is there when nothing runs any more. Idempotent. */
+  KeeperPause: Record<never, never>
+  /** To a keeper on an established link: let the stopped processes go on, and take `paused` away. Idempotent. */
+  KeeperResume: Record<never, never>
 }
 
 type Encoders = { readonly [Name in MessageName]: (message: Messages[Name], writer: PayloadWriter) => void }
@@ -513,6 +519,8 @@ export const ENCODERS: Encoders = {
     writer.strings(message.cleanup)
   },
   KeeperEnd: () => {},
+  KeeperPause: () => {},
+  KeeperResume: () => {},
 }
 
 /** Reads the payload of a message; throws a `WireError` on anything malformed. */
@@ -724,6 +732,8 @@ export const DECODERS: Decoders = {
     cleanup: reader.strings(),
   }),
   KeeperEnd: () => ({}),
+  KeeperPause: () => ({}),
+  KeeperResume: () => ({}),
 }
 
 /** Names of the messages that a guest may send, by type number. */

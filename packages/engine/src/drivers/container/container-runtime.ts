@@ -66,7 +66,7 @@ class ContainerRuntime implements LinkRuntime {
     }
   }
 
-  /** The keeper sits in the sandbox's cgroup, and so does everything that it starts. runc finds out that it cannot make one. */
+  /** The keeper starts it in the sandbox's cgroup, where everything of it stays. runc finds out that it cannot make one. */
   #options(): string[] {
     return this.name === 'crun' ? ['--cgroup-manager=disabled'] : []
   }

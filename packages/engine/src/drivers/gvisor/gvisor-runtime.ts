@@ -132,7 +132,7 @@ function options(platform: Platform): string[] {
     `--platform=${platform}`,
     // Loopback only; it is up inside.
     '--network=none',
-    // The keeper sits in the sandbox's cgroup, and so does everything that it starts.
+    // The keeper starts it in the sandbox's cgroup, where everything of it stays.
     '--ignore-cgroups',
     // What is written goes to the staged root, where the disk limit is kept: beyond it a program meets ENOSPC or EDQUOT.
     '--overlay2=none',

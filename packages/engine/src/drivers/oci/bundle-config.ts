@@ -31,7 +31,7 @@ export interface BundleVariant {
 const NAMESPACES = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup'] as const
 
 /**
- * The `config.json` of an OCI bundle, for crun, runc and runsc. It has no `resources`: the keeper sits in the sandbox's
+ * The `config.json` of an OCI bundle, for crun, runc and runsc. It has no `resources`: the runtime starts in the sandbox's
  * cgroup already, and what it starts inherits that. The guest sets the
  * rlimits of each command.
  */

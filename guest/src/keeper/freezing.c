@@ -1,0 +1,66 @@
+#define _GNU_SOURCE
+#include "freezing.h"
+#include "descendants.h"
+#include "relay.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+// What still runs after this long starts processes faster than they can be stopped.
+#define FREEZE_MILLISECONDS 3000
+
+static bool contains(const struct process_list *list, int pid) {
+  for (size_t i = 0; i < list->count; i++)
+    if (list->pids[i] == pid) return true;
+  return false;
+}
+
+// Parents are stopped before their children, so that a shell sees no job of its own stop.
+// The number of those that may still run; -1 when memory ran out.
+static int stop_all(struct freezing *freezing, bool first) {
+  struct process_list all = {0};
+  if (!descendants_list(&all)) return -1;
+  int running = 0;
+  for (size_t i = 0; i < all.count && running >= 0; i++) {
+    char state = process_state(all.pids[i]);
+    // A traced one that has stopped waits for its tracer, which is below us too.
+    if (state == 't') continue;
+    if (state == 'T') {
+      if (first && !process_list_add(&freezing->already_stopped, all.pids[i])) running = -1;
+      continue;
+    }
+    kill(all.pids[i], SIGSTOP);
+    // The leader of a process may be gone while its threads run: it was told, and that cannot be seen. One that waits in the
+    // kernel stops before it returns from there, and cannot fork until then.
+    if (state != 'Z' && state != 'X' && (first || state != 'D')) running++;
+  }
+  free(all.pids);
+  return running;
+}
+
+bool freezing_begin(struct freezing *freezing) {
+  if (freezing->frozen) return true;
+  freezing->already_stopped.count = 0;
+  int64_t deadline = relay_now() + FREEZE_MILLISECONDS;
+  bool first = true;
+  int running;
+  while ((running = stop_all(freezing, first)) > 0 && relay_now() < deadline) {
+    first = false;
+    nanosleep(&(struct timespec){0, 300000}, NULL);
+  }
+  freezing->frozen = true;
+  if (running == 0) return true;
+  freezing_end(freezing);
+  return false;
+}
+
+void freezing_end(struct freezing *freezing) {
+  struct process_list all = {0};
+  if (!freezing->frozen) return;
+  freezing->frozen = false;
+  bool listed = descendants_list(&all);
+  // Children first: a shell that wakes must find that none of its jobs is stopped.
+  for (size_t i = all.count; listed && i-- > 0;)
+    if (!contains(&freezing->already_stopped, all.pids[i])) kill(all.pids[i], SIGCONT);
+  free(all.pids);
+}
