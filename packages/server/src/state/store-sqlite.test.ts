@@ -1,21 +1,33 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { describeStore, type TestDatabase } from '@hearth/testing/store'
 import { createWithinQuota, openStore } from './index.ts'
+import { describeProcesses } from './processes/describe-processes.ts'
 
-async function open(): Promise<TestDatabase & { readonly path: string }> {
+async function open(): Promise<TestDatabase & { readonly path: string; readonly url: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'hearth-state-'))
   const path = join(directory, 'deeper', 'hearth.db')
+  const url = `sqlite:${path}`
   return {
     path,
-    connect: (sources = {}) => openStore({ url: `sqlite:${path}`, sources }),
+    url,
+    connect: (sources = {}) => openStore({ url, sources }),
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   }
 }
 
 describeStore({ name: 'SQLite', open, createWithinQuota })
+
+describeProcesses({ open, verify: expectIntact })
+
+async function expectIntact(url: string): Promise<void> {
+  using database = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true })
+  expect(database.prepare('pragma integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+  expect(database.prepare('pragma foreign_key_check').all()).toEqual([])
+}
 
 it('keeps the database and its journal to the owner', async () => {
   await using database = await open()
@@ -28,4 +40,37 @@ it('refuses a url that it does not know without repeating it', async () => {
   await expect(openStore({ url: 'mysql://root:secret@localhost/x' })).rejects.toThrow(
     expect.objectContaining({ code: 'invalid_request', message: expect.not.stringContaining('secret') }),
   )
+})
+
+it('waits for another writer without blocking, and says so when it waited too long', { timeout: 30_000 }, async () => {
+  await using database = await open()
+  await using store = await database.connect()
+  using other = new DatabaseSync(database.path)
+  other.exec('begin immediate')
+  let turns = 0
+  const timer = setInterval(() => turns++, 5)
+  const late = store.tenants.create({ name: 'late' })
+  setTimeout(() => other.exec('commit'), 300)
+  await late
+  clearInterval(timer)
+  expect(turns).toBeGreaterThan(10)
+  other.exec('begin immediate')
+  const refused = await store.tenants.create({ name: 'never' }).catch((error: unknown) => error)
+  expect(refused).toMatchObject({ code: 'store_unavailable', retryable: true })
+  // Reading goes on all the while.
+  expect(await store.tenants.list()).toHaveLength(1)
+  other.exec('rollback')
+})
+
+it('refuses a database of a newer version', async () => {
+  await using database = await open()
+  await (await database.connect()).close()
+  {
+    using direct = new DatabaseSync(database.path)
+    direct.exec("insert into kysely_migration (name, timestamp) values ('999-future', '2030-01-01T00:00:00.000Z')")
+  }
+  await expect(database.connect()).rejects.toMatchObject({
+    code: 'internal',
+    suggestion: expect.stringContaining('newer'),
+  })
 })

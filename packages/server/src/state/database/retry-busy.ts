@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isBusy } from './typed-errors.ts'
 
-const GIVE_UP_AFTER_MS = 10_000
+const GIVE_UP_AFTER_MS = 5000
 const LONGEST_PAUSE_MS = 20
 
 /**
