@@ -1,3 +1,6 @@
+export * from './access-wire.ts'
+export * from './failure.ts'
+export * from './file-wire.ts'
 export * from './process-wire.ts'
 export * from './resource-wire.ts'
 export * from './wire-types.ts'

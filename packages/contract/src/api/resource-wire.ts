@@ -1,86 +1,117 @@
 import { z } from 'zod'
+import { BOUNDS } from '../limits.ts'
+import { RUNGS } from '../rungs.ts'
 import { CODE_LANGUAGES } from '../sandbox.ts'
+import { failureSchema } from './failure.ts'
 
-export const fileViewSchema = z.object({
-  path: z.string(),
-  name: z.string(),
-  type: z.enum(['file', 'directory', 'symlink', 'fifo', 'socket', 'device']),
-  size: z.number(),
-  mode: z.int(),
-  uid: z.int(),
-  gid: z.int(),
-  modifiedAt: z.iso.datetime(),
-  target: z.string().nullable(),
-})
+export const statsViewSchema = z
+  .object({
+    memoryBytes: z.number(),
+    memoryLimitBytes: z.number(),
+    cpuMs: z.number(),
+    processes: z.number(),
+    diskUsedBytes: z.number(),
+    diskLimitBytes: z.number(),
+    uptimeMs: z.number(),
+  })
+  .meta({ id: 'Stats' })
 
-export const watchEventSchema = z.object({
-  kind: z.enum(['created', 'changed', 'removed', 'renamed', 'overflow']),
-  path: z.string(),
-  from: z.string().nullable(),
-})
+export const runCodeRequestSchema = z
+  .strictObject({
+    code: z.string().max(8 * 1024 * 1024),
+    language: z.enum(CODE_LANGUAGES).optional(),
+    timeoutMs: z.int().min(1).max(BOUNDS.maximumTtlMs).optional(),
+    context: z.string().min(1).max(64).optional(),
+  })
+  .meta({ id: 'RunCode' })
 
-export const statsViewSchema = z.object({
-  memoryBytes: z.number(),
-  memoryLimitBytes: z.number(),
-  cpuMs: z.number(),
-  processes: z.number(),
-  diskUsedBytes: z.number(),
-  diskLimitBytes: z.number(),
-  uptimeMs: z.number(),
-})
+export const codeResultSchema = z
+  .object({
+    stdout: z.string(),
+    stderr: z.string(),
+    text: z.string().nullable(),
+    error: z.object({ name: z.string(), message: z.string(), traceback: z.string() }).nullable(),
+    durationMs: z.number(),
+    timedOut: z.boolean(),
+    oom: z.boolean(),
+    truncated: z.boolean(),
+  })
+  .meta({ id: 'CodeResult' })
 
-export const runCodeRequestSchema = z.strictObject({
-  code: z.string().max(8 * 1024 * 1024),
-  language: z.enum(CODE_LANGUAGES).optional(),
-  timeoutMs: z.int().min(1).optional(),
-  context: z.string().min(1).max(64).optional(),
-})
+const enforcement = z.enum(['enforced', 'approximate', 'none'])
 
-export const codeResultSchema = z.object({
-  stdout: z.string(),
-  stderr: z.string(),
-  text: z.string().nullable(),
-  error: z.object({ name: z.string(), message: z.string(), traceback: z.string() }).nullable(),
-  durationMs: z.number(),
-  timedOut: z.boolean(),
-  oom: z.boolean(),
-  truncated: z.boolean(),
-})
+/** What one rung can do on this host, or why it cannot. */
+export const rungViewSchema = z
+  .object({
+    rung: z.enum(RUNGS),
+    driver: z.string(),
+    selected: z.boolean(),
+    probe: z.discriminatedUnion('available', [
+      z.object({
+        available: z.literal(true),
+        label: z.string(),
+        automatic: z.boolean(),
+        notes: z.array(z.string()),
+        capabilities: z.object({
+          processes: z.boolean(),
+          terminals: z.boolean(),
+          users: z.boolean(),
+          ports: z.boolean(),
+          reconnect: z.boolean(),
+          hostTemplate: z.boolean(),
+          limits: z.record(z.string(), enforcement),
+        }),
+      }),
+      z.object({ available: z.literal(false), reason: z.string(), fix: z.string().nullable() }),
+    ]),
+  })
+  .meta({ id: 'Rung' })
 
-/** What a key may do. `admin` is everything of its tenant, `operator` also other tenants. */
-export const SCOPES = [
-  'sandbox:read',
-  'sandbox:write',
-  'sandbox:persistent',
-  'exec',
-  'files',
-  'ports',
-  'keys',
-  'admin',
-  'operator',
-] as const
-export type Scope = (typeof SCOPES)[number]
+export const eventViewSchema = z
+  .object({
+    seq: z.number(),
+    at: z.iso.datetime(),
+    sandbox: z.string().nullable(),
+    type: z.string(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event' })
+export type EventView = z.output<typeof eventViewSchema>
 
-export const createKeySchema = z.strictObject({
-  name: z.string().min(1).max(100),
-  scopes: z.array(z.enum(SCOPES)).min(1).optional(),
-  expiresInMs: z.int().min(1000).optional(),
-})
+/** `next` is passed as `after`. `dropped` is set when events after the asked position are gone: up to `through` some are missing. */
+export const eventPageSchema = z
+  .object({
+    items: z.array(eventViewSchema),
+    next: z.number(),
+    dropped: z.object({ through: z.number(), count: z.number() }).nullable(),
+  })
+  .meta({ id: 'EventPage' })
 
-export const keyViewSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  scopes: z.array(z.enum(SCOPES)),
-  createdAt: z.iso.datetime(),
-  expiresAt: z.iso.datetime().nullable(),
-  revokedAt: z.iso.datetime().nullable(),
-  lastUsedAt: z.iso.datetime().nullable(),
-})
+export const linkRequestSchema = z
+  .strictObject({
+    /** How long the link works. Default one hour. */
+    ttlMs: z.int().min(1000).max(BOUNDS.maximumTtlMs).optional(),
+  })
+  .meta({ id: 'CreateLink' })
 
-export const eventViewSchema = z.object({
-  seq: z.number(),
-  at: z.iso.datetime(),
-  sandbox: z.string().nullable(),
-  type: z.string(),
-  data: z.record(z.string(), z.unknown()),
-})
+export const linkViewSchema = z.object({ url: z.string(), expiresAt: z.iso.datetime() }).meta({ id: 'Link' })
+
+/** Text frames that a client sends on the stream of a port; bytes are binary frames. `credit`: so many bytes were taken. */
+export const portStreamRequestSchema = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('eof') }),
+  z.strictObject({
+    type: z.literal('credit'),
+    bytes: z
+      .int()
+      .min(0)
+      .max(1024 ** 3),
+  }),
+])
+
+/** Those that the server sends. `open` is first; `error` is last. */
+export const portStreamEventSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('open') }),
+  z.object({ type: z.literal('eof') }),
+  z.object({ type: z.literal('error'), error: failureSchema }),
+])
+export type PortStreamEvent = z.output<typeof portStreamEventSchema>

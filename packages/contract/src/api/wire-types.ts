@@ -1,41 +1,45 @@
 import { z } from 'zod'
-import { limitsSchema } from '../limits.ts'
+import { BOUNDS, limitsSchema } from '../limits.ts'
 import { rungSchema } from '../rungs.ts'
 import { SANDBOX_STATES } from '../sandbox-states.ts'
 import { sandboxSpecSchema } from '../sandbox-spec.ts'
 
 /** Shapes of the HTTP API. Times are ISO 8601 with milliseconds; bytes in JSON are base64. */
 
-export const createSandboxSchema = sandboxSpecSchema.extend({
-  /** After this long without a call the sandbox is paused or killed, but never while somebody waits for a command. */
-  idleMs: z
-    .int()
-    .min(1000)
-    .max(30 * 24 * 3_600_000)
-    .optional(),
-  idleAction: z.enum(['pause', 'kill']).optional(),
-  /** No deadline. Needs the scope `sandbox:persistent`. */
-  persistent: z.boolean().optional(),
-})
+export const createSandboxSchema = sandboxSpecSchema
+  .extend({
+    /** After this long without a call the sandbox is paused or killed, but never while somebody waits for a command. */
+    idleMs: z
+      .int()
+      .min(1000)
+      .max(30 * 24 * 3_600_000)
+      .optional(),
+    idleAction: z.enum(['pause', 'kill']).optional(),
+    /** No deadline. Needs the scope `sandbox:persistent`. */
+    persistent: z.boolean().optional(),
+  })
+  .meta({ id: 'CreateSandbox' })
 export type CreateSandbox = z.input<typeof createSandboxSchema>
 
-export const sandboxViewSchema = z.object({
-  id: z.string(),
-  state: z.enum(SANDBOX_STATES),
-  rung: rungSchema,
-  driver: z.string(),
-  template: z.string(),
-  createdAt: z.iso.datetime(),
-  /** Null for a persistent sandbox. */
-  expiresAt: z.iso.datetime().nullable(),
-  idleMs: z.number().nullable(),
-  idleAction: z.enum(['pause', 'kill']).nullable(),
-  parent: z.string().nullable(),
-  metadata: z.record(z.string(), z.string()),
-  limits: limitsSchema.required(),
-  /** Why it ended or failed. */
-  reason: z.string().nullable(),
-})
+export const sandboxViewSchema = z
+  .object({
+    id: z.string(),
+    state: z.enum(SANDBOX_STATES),
+    rung: rungSchema,
+    driver: z.string(),
+    template: z.string(),
+    createdAt: z.iso.datetime(),
+    /** Null for a persistent sandbox. */
+    expiresAt: z.iso.datetime().nullable(),
+    idleMs: z.number().nullable(),
+    idleAction: z.enum(['pause', 'kill']).nullable(),
+    parent: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
+    limits: limitsSchema.required(),
+    /** Why it ended or failed. */
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'Sandbox' })
 export type SandboxView = z.output<typeof sandboxViewSchema>
 
 /** Every list is paged: `next` is passed as `cursor`, and null at the end. */
@@ -43,13 +47,4 @@ export function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), next: z.string().nullable() })
 }
 
-export const errorBodySchema = z.object({
-  error: z.object({
-    code: z.string(),
-    message: z.string(),
-    suggestion: z.string(),
-    retryable: z.boolean(),
-    context: z.record(z.string(), z.unknown()),
-    requestId: z.string(),
-  }),
-})
+export const renewSchema = z.strictObject({ ttlMs: z.int().min(1000).max(BOUNDS.maximumTtlMs) }).meta({ id: 'Renew' })
