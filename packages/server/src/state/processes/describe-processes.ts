@@ -41,14 +41,16 @@ export function describeProcesses(options: ProcessSuiteOptions): void {
         await Promise.all(writers.map((writer) => writer.ended))
         committed.push(...writers.flatMap(({ lines }) => lines))
         await using store = await openStore({ url: database.url })
-        await expectWhole(store, committed)
+        const found = await expectWhole(store)
+        expect(committed.filter((id) => !found.has(id))).toEqual([])
         await options.verify?.(database.url)
       }
     })
   })
 }
 
-async function expectWhole(store: Store, committed: readonly string[]): Promise<void> {
+/** Every sandbox has what was written with it. All that are there. */
+async function expectWhole(store: Store): Promise<Set<string>> {
   const found = new Set<string>()
   for await (const record of store.sandboxes.scan()) {
     found.add(record.id)
@@ -56,9 +58,9 @@ async function expectWhole(store: Store, committed: readonly string[]): Promise<
     expect((await store.events.page({ sandboxId: record.id })).events).toHaveLength(1)
     expect(record.metadata).toEqual({ writer: record.driver })
   }
-  expect(committed.filter((id) => !found.has(id))).toEqual([])
   // Sequence numbers have no gaps: no transaction left one behind.
   expect(await store.events.head()).toBe(found.size)
+  return found
 }
 
 class Worker {
