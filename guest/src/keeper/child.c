@@ -53,23 +53,17 @@ static bool place_files(char *const *files, const int *opened, struct failure *f
   return true;
 }
 
-static int namespace_of(const struct launch *launch, struct failure *failure) {
-  int made = user_namespace_make(launch->id_base, launch->id_count, failure);
-  if (made < 0) return -1;
-  int lifted = lift(made);
-  close(made);
-  return lifted;
-}
-
-static bool follow(const struct launch *launch, struct child_place *place, struct failure *failure) {
+static bool follow(const struct launch *launch, struct child_place *place, struct user_namespace *made, struct failure *failure) {
   bool rootless = launch->flags & LAUNCH_ROOTLESS;
   bool inside = launch->flags & LAUNCH_INSIDE_NAMESPACE;
   int opened[FILE_NUMBER_LAST + 1];
   int user_namespace = -1;
   if (string_list_length(launch->files) / 2 > FILE_NUMBER_LAST) return fail_with(failure, E2BIG, "files: too many");
   if (chdir(launch->directory) != 0) return fail_with(failure, errno, "directory %s", launch->directory);
+  bool mapped = launch->id_count > 0 && !rootless;
+  if (mapped && !user_namespace_map(made, launch->id_base, launch->id_count, failure)) return false;
+  if (mapped) user_namespace = lift(made->descriptor);
   if (!place_standard(place, failure)) return false;
-  if (launch->id_count > 0 && !rootless && (user_namespace = namespace_of(launch, failure)) < 0) return false;
   return open_files(launch->files, opened, failure) && (!rootless || rootless_enter(failure)) &&
          steps_run(launch->steps, user_namespace, rootless, failure) &&
          (!inside || user_namespace_enter(user_namespace, failure)) && place_files(launch->files, opened, failure) &&
@@ -106,10 +100,14 @@ _Noreturn void child_run(struct slice prepare, struct child_place place) {
   setsid();
   umask(022);
   keeper_signals_reset();
-  if (!die_with(place.keeper, &failure) || !cgroups_join(prepare, &failure)) give_up(&place, &failure);
+  struct user_namespace made = {-1, -1, -1};
+  // Only root can map more than itself.
+  bool root = geteuid() == 0;
+  if (!die_with(place.keeper, &failure) || !cgroups_join(prepare, &failure) || (root && !user_namespace_make(&made, &failure)))
+    give_up(&place, &failure);
   if (write(place.reports, &failure, sizeof failure) != (ssize_t)sizeof failure) _exit(2);
   struct slice orders = take_orders(place.orders);
-  if (launch_decode(orders, &launch, &failure) && follow(&launch, &place, &failure)) {
+  if (launch_decode(orders, &launch, &failure) && follow(&launch, &place, &made, &failure)) {
     execve(launch.argv[0], launch.argv, launch.environment);
     fail_with(&failure, errno, "exec %s", launch.argv[0]);
   }

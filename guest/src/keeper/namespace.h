@@ -4,8 +4,17 @@
 #include "failure.h"
 #include <stdint.h>
 
-// A descriptor of a new user namespace that maps 0..count-1 to base.., or -1.
-int user_namespace_make(uint32_t base, uint32_t count, struct failure *failure);
+struct user_namespace {
+  int descriptor;
+  int user_map; // to be written once
+  int group_map;
+};
+
+// A new user namespace, whose ids are not mapped yet. Making one is slow, hence ahead of time; mapping it is not.
+bool user_namespace_make(struct user_namespace *made, struct failure *failure);
+
+// Maps 0..count-1 to base...
+bool user_namespace_map(const struct user_namespace *made, uint32_t base, uint32_t count, struct failure *failure);
 
 // Makes the caller the root of an existing one, without supplementary groups.
 bool user_namespace_enter(int user_namespace, struct failure *failure);
