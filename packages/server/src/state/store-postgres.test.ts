@@ -46,7 +46,7 @@ describe.skipIf(reason !== null)(`Postgres${reason === null ? '' : `: ${reason}`
     const url = cluster.newDatabase().url.replace('hearth@', 'hearth:hidden@')
     const missing = await openStore({ url }).catch((error: unknown) => error)
     expect(JSON.stringify(missing)).not.toContain('hidden')
-    expect(missing).toBeInstanceOf(Error)
+    expect(missing).toMatchObject({ code: 'store_unavailable', message: expect.stringContaining('does not exist') })
     const refused = await openStore({ url: 'postgres://hearth:hidden@127.0.0.1:1/none' }).catch(
       (error: unknown) => error,
     )

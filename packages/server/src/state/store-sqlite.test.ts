@@ -1,6 +1,6 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { describeStore, type TestDatabase } from '@hearth/testing/store'
@@ -72,5 +72,16 @@ it('refuses a database of a newer version', async () => {
   await expect(database.connect()).rejects.toMatchObject({
     code: 'internal',
     suggestion: expect.stringContaining('newer'),
+  })
+})
+
+it('says why a file cannot be the database', async () => {
+  await using database = await open()
+  await expect(openStore({ url: 'sqlite:/dev/null/hearth.db' })).rejects.toMatchObject({ code: 'store_unavailable' })
+  await mkdir(dirname(database.path), { recursive: true })
+  await writeFile(database.path, 'not a database'.repeat(1000))
+  await expect(database.connect()).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('not a database'),
   })
 })

@@ -13,10 +13,16 @@ export async function migrate(query: Kysely<Tables>): Promise<void> {
   const { error, results } = await migrator.migrateToLatest()
   if (error === undefined) return
   if (HearthError.isInstance(error)) throw error
-  const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'the migrations'
   const reason = error instanceof Error ? error.message : JSON.stringify(error)
-  throw new HearthError('internal', `${failed} failed: ${reason}`, {
-    cause: error,
-    suggestion: 'The database may be of a newer Hearth: use that version, or another database.',
-  })
+  const failed = results?.find((result) => result.status === 'Error')?.migrationName
+  if (failed !== undefined)
+    throw new HearthError('internal', `the migration ${failed} failed: ${reason}`, { cause: error })
+  // Kysely's word for a database in which other migrations were executed than those that are known here.
+  if (reason.startsWith('corrupted migrations')) {
+    throw new HearthError('internal', `the database does not fit this version: ${reason}`, {
+      cause: error,
+      suggestion: 'The database is probably of a newer Hearth: use that version, or another database.',
+    })
+  }
+  throw new HearthError('store_unavailable', `the database cannot be opened: ${reason}`, { cause: error })
 }
