@@ -78,8 +78,10 @@ export class SandboxRepository {
     if (to !== 'deleted') return await compareAndSet(this.#database, from, { ...encodePatch(patch), state: to })
     const tombstone = { ended_at: this.#sources.now(), ...encodePatch(patch), spec: '{}', metadata: '{}', state: to }
     return await atomically(this.#database, async (database) => {
+      // First: a transaction that goes on after a conflict must have changed nothing.
+      const deleted = await compareAndSet(database, from, tombstone)
       await database.query.deleteFrom('sandbox_metadata').where('sandbox_id', '=', from.id).execute()
-      return await compareAndSet(database, from, tombstone)
+      return deleted
     })
   }
 
