@@ -45,6 +45,7 @@ export const ERROR_CODES = {
     retryable: false,
     suggestion: 'Create a new sandbox. The message says how this one ended.',
   },
+  sandbox_paused: { status: 409, retryable: true, suggestion: 'Resume it first.' },
   process_not_found: {
     status: 404,
     retryable: false,
@@ -115,6 +116,11 @@ export const ERROR_CODES = {
     status: 429,
     retryable: false,
     suggestion: 'Delete sandboxes that are no longer needed, or ask for a larger quota.',
+  },
+  host_full: {
+    status: 503,
+    retryable: true,
+    suggestion: 'This host has no room for another sandbox now: try again when others have ended.',
   },
   rate_limited: { status: 429, retryable: true, suggestion: 'Slow down; `Retry-After` says how long to wait.' },
   method_not_allowed: { status: 405, retryable: false, suggestion: 'Use a method that the header `Allow` names.' },

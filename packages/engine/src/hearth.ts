@@ -8,11 +8,13 @@ import {
   parseInput,
   sandboxIdSchema,
   sandboxSpecSchema,
+  type Limits,
   type Rung,
+  type SandboxId,
   type SandboxInfo,
   type SandboxSpec,
 } from '@hearth/contract'
-import type { Driver, Probe } from './drivers/driver.ts'
+import type { Capabilities, Driver, Probe } from './drivers/driver.ts'
 import { DriverRegistry } from './drivers/registry.ts'
 import { selectDriver } from './drivers/select-driver.ts'
 import { readHostFacts } from './host/facts.ts'
@@ -27,7 +29,8 @@ import {
   sandboxDirectory,
   writeRecord,
 } from './sandbox/sandbox-record.ts'
-import { sweep } from './sandbox/sweep.ts'
+import { surveySandboxes, type Surveyed } from './sandbox/survey.ts'
+import { removeSandbox, sweep, type SweepOptions } from './sandbox/sweep.ts'
 import { typedFailure } from './sandbox/typed-failure.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress } from './templates/template.ts'
@@ -42,9 +45,21 @@ export interface HearthOptions {
 }
 
 export interface CreateOptions {
+  /** Default: a new one. It must never have been used before. */
+  readonly id?: SandboxId
   readonly signal?: AbortSignal
   /** Told what takes long, for example a template that is built. */
   readonly progress?: Progress
+}
+
+/** What a create of a spec would get here. */
+export interface Plan {
+  readonly rung: Rung
+  /** For example `crun 1.8.1`. */
+  readonly driver: string
+  readonly template: string
+  readonly limits: Limits
+  readonly capabilities: Capabilities
 }
 
 export interface RungReport {
@@ -81,13 +96,11 @@ export class Hearth implements AsyncDisposable {
 
   async #create(spec: SandboxSpec, options: CreateOptions): Promise<EmbeddedSandbox> {
     const wanted = parseInput(sandboxSpecSchema, spec, 'spec')
-    const registry = await this.#ready()
-    const { driver, probe } = await this.#select(registry, wanted)
-    const name = wanted.template ?? (probe.capabilities.hostTemplate ? 'host' : 'debian')
+    const { driver, probe, name, limits } = await this.#plan(wanted)
     const template = await this.templates.resolve(name, options)
     options.signal?.throwIfAborted()
 
-    const id = newSandboxId()
+    const id = options.id ?? newSandboxId()
     const now = Date.now()
     const info: SandboxInfo = {
       id,
@@ -99,7 +112,7 @@ export class Hearth implements AsyncDisposable {
       expiresAt: new Date(now + (wanted.ttlMs ?? BOUNDS.defaultTtlMs)),
       parent: null,
       metadata: wanted.metadata ?? {},
-      limits: { ...DEFAULT_LIMITS, ...definedOnly(wanted.limits ?? {}) },
+      limits,
     }
     const directory = makeSandboxDirectory(this.paths.sandboxes, info, driver.name)
     const machine = await driver.launch({
@@ -116,8 +129,23 @@ export class Hearth implements AsyncDisposable {
     return await this.#own(info, directory, driver, machine)
   }
 
-  /** Takes up a sandbox whose owner has gone: its processes run, their output is retained. */
-  async adopt(sandboxId: string): Promise<EmbeddedSandbox> {
+  /** Says what a create would get, or why it would be refused, without making anything. */
+  async plan(spec: SandboxSpec = {}): Promise<Plan> {
+    const { driver, probe, name, limits } = await this.#plan(parseInput(sandboxSpecSchema, spec, 'spec'))
+    return { rung: driver.rung, driver: probe.label, template: name, limits, capabilities: probe.capabilities }
+  }
+
+  async #plan(spec: SandboxSpec): Promise<ReturnType<typeof selectDriver> & { name: string; limits: Limits }> {
+    const { driver, probe } = await this.#select(await this.#ready(), spec)
+    const name = spec.template ?? (probe.capabilities.hostTemplate ? 'host' : 'debian')
+    return { driver, probe, name, limits: { ...DEFAULT_LIMITS, ...definedOnly(spec.limits ?? {}) } }
+  }
+
+  /**
+   * Takes up a sandbox whose owner has gone: its processes run, their output is retained. It runs afterwards, also when it was
+   * paused, unless it shall be paused.
+   */
+  async adopt(sandboxId: string, options: { readonly paused?: boolean } = {}): Promise<EmbeddedSandbox> {
     const id = parseInput(sandboxIdSchema, sandboxId, 'id')
     const directory = sandboxDirectory(this.paths.sandboxes, id)
     const record = await readRecord(directory)
@@ -126,18 +154,27 @@ export class Hearth implements AsyncDisposable {
       throw new HearthError('too_many', `sandbox ${id} belongs to process ${record.owner.pid}, which is alive`)
     }
     const driver = (await this.#ready()).byName(record.driver)
-    const machine = await driver.adopt(id, directory)
+    const paused = options.paused ?? false
+    const machine = await driver.adopt(id, directory, paused)
     writeRecord(directory, record.info, driver.name)
-    return await this.#own(record.info, directory, driver, machine)
+    return await this.#own(record.info, directory, driver, machine, paused)
   }
 
-  async #own(info: SandboxInfo, directory: string, driver: Driver, machine: Machine): Promise<EmbeddedSandbox> {
+  async #own(
+    info: SandboxInfo,
+    directory: string,
+    driver: Driver,
+    machine: Machine,
+    paused = false,
+  ): Promise<EmbeddedSandbox> {
     const probe = await driver.probe()
     if (!probe.available) throw new HearthError('rung_unavailable', probe.reason)
-    const sandbox = new EmbeddedSandbox(info, machine, probe.capabilities, {
-      deadlineMoved: (renewed) => writeRecord(directory, renewed, driver.name),
+    const owner = {
+      deadlineMoved: (renewed: SandboxInfo) => writeRecord(directory, renewed, driver.name),
       ended: () => rm(directory, { recursive: true, force: true }),
-    })
+      released: () => void this.#live.delete(sandbox),
+    }
+    const sandbox: EmbeddedSandbox = new EmbeddedSandbox(info, machine, probe.capabilities, owner, { paused })
     this.#live.add(sandbox)
     void machine.ended.then(() => this.#live.delete(sandbox))
     return sandbox
@@ -146,6 +183,24 @@ export class Hearth implements AsyncDisposable {
   /** The sandboxes of this home, whoever owns them. */
   async list(): Promise<SandboxInfo[]> {
     return (await listRecords(this.paths.sandboxes)).map((record) => record.info)
+  }
+
+  /** Every sandbox that has left something in this home, and whether it lives. */
+  async survey(): Promise<Surveyed[]> {
+    return await surveySandboxes(this.paths)
+  }
+
+  /** Ends a sandbox of this home and frees what the host holds for it, whatever a crash has left of it. Idempotent. */
+  async discard(sandboxId: string): Promise<void> {
+    const id = parseInput(sandboxIdSchema, sandboxId, 'id')
+    const own = [...this.#live].find((sandbox) => sandbox.id === id)
+    if (own !== undefined) await own.kill()
+    await removeSandbox(id, sandboxDirectory(this.paths.sandboxes, id), (await this.#ready()).services)
+  }
+
+  /** Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. */
+  async sweep(options: SweepOptions = {}): Promise<void> {
+    await sweep(this.paths, (await this.#ready()).services, options)
   }
 
   /** Removes a template, unless a sandbox of this home still runs on it. */
@@ -201,9 +256,19 @@ export class Hearth implements AsyncDisposable {
   }
 
   /** Ends every sandbox that this Hearth made or adopted. */
-  async dispose(): Promise<void> {
+  dispose(): Promise<void> {
+    return this.#leave((sandbox) => sandbox.kill())
+  }
+
+  /** As `dispose`, but the sandboxes live on until their deadlines, for another process to adopt them. */
+  release(): Promise<void> {
+    return this.#leave((sandbox) => sandbox.release())
+  }
+
+  async #leave(leave: (sandbox: EmbeddedSandbox) => Promise<void>): Promise<void> {
     this.#disposed = true
-    await Promise.all([...this.#live].map((sandbox) => sandbox.kill()))
+    await Promise.all([...this.#live].map(leave))
+    this.#live.clear()
     if (this.#registry !== null) await (await this.#registry).services.keepers.dispose()
   }
 

@@ -16,6 +16,8 @@ export interface Capabilities {
   readonly ports: boolean
   /** A killed host process can take the machine up again. */
   readonly reconnect: boolean
+  /** Its processes can be stopped and go on later. */
+  readonly pause: boolean
   /** The `host` template works. */
   readonly hostTemplate: boolean
   readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>
@@ -61,8 +63,11 @@ export interface Driver {
   probe(options?: { readonly fresh?: boolean }): Promise<Probe>
   /** Resolves when the guest has answered and its limits are in force. */
   launch(request: LaunchRequest): Promise<Machine>
-  /** Takes up a machine that another process launched, or throws `sandbox_ended`. Only with `capabilities.reconnect`. */
-  adopt(id: SandboxId, directory: string): Promise<Machine>
+  /**
+   * Takes up a machine that another process launched, or throws `sandbox_ended`. Only with `capabilities.reconnect`. It is paused
+   * or runs afterwards as `paused` says, whatever it did before.
+   */
+  adopt(id: SandboxId, directory: string, paused: boolean): Promise<Machine>
   /** Makes launches faster by preparing ahead; released by `dispose`. */
   prepare?(count: number): Promise<void>
   dispose?(): Promise<void>

@@ -7,7 +7,7 @@ import type { Cgroups, OomCounter } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
-import { connectKeeper, describeEnd, endKeeper } from '../host/keeper-process.ts'
+import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
 import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
 import { encodeFrame, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
@@ -83,30 +83,52 @@ export class LinkDriver implements Driver {
     return await this.#services.disks.area(request.id, request.directory, request.limits.diskBytes)
   }
 
-  async adopt(id: SandboxId, directory: string): Promise<Machine> {
+  async adopt(id: SandboxId, directory: string, paused: boolean): Promise<Machine> {
     const resources = await readResources(directory)
     if (resources === null) throw new HearthError('sandbox_ended', `sandbox ${id} was never launched`)
     const socket = await connectKeeper(directory)
-    return await this.#open(id, directory, socket, resources, null)
+    const { machine } = this.#machine(id, directory, socket, resources)
+    try {
+      // What it was told before its engine died may still be on its way: saying it again settles it. A frozen guest is greeted when it wakes.
+      if (paused) await machine.pause()
+      else await machine.resume()
+      return machine
+    } catch (error) {
+      // One that ended is cleaned up; one that only does not answer lives on.
+      if (!socket.destroyed) await machine.release()
+      throw error
+    }
   }
 
-  /** Says hello, gives a new machine its identity, and makes sure that its end is noticed and cleaned up. */
+  /** Says hello and gives a new machine its identity. */
   async #open(
     id: SandboxId,
     directory: string,
     socket: Socket,
     resources: MachineResources,
-    request: LaunchRequest | null,
+    request: LaunchRequest,
   ): Promise<Machine> {
-    const link = new Link(socket, () => describeEnd(directory))
-    const handle = new MachineHandle(id, directory, socket, link, resources, this.#services)
+    const { link, machine } = this.#machine(id, directory, socket, resources)
     await link.hello({
       timeoutMs: BOUNDS.bootTimeoutMs,
-      ...(request?.signal === undefined ? {} : { signal: request.signal }),
+      ...(request.signal === undefined ? {} : { signal: request.signal }),
     })
-    if (request !== null) await link.request('Configure', configuration(request))
-    return new LinkMachine({
+    await link.request('Configure', configuration(request))
+    return machine
+  }
+
+  /** A machine that has not been greeted yet, whose end is noticed and cleaned up. */
+  #machine(
+    id: SandboxId,
+    directory: string,
+    socket: Socket,
+    resources: MachineResources,
+  ): { link: Link; machine: LinkMachine } {
+    const link = new Link(socket, () => describeEnd(directory))
+    const handle = new MachineHandle(id, directory, socket, link, resources, this.#services)
+    const machine = new LinkMachine({
       link,
+      isPaused: () => isPaused(directory),
       ended: handle.ended,
       kill: () => handle.kill(),
       release: () => handle.release(),
@@ -122,6 +144,7 @@ export class LinkDriver implements Driver {
         }
       },
     })
+    return { link, machine }
   }
 
   async #undo(

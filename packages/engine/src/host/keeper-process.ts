@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -42,6 +42,11 @@ export function describeEnd(directory: string): string | null {
   }
   const keeper = readKeeper(directory)
   return keeper !== null && isAlive(keeper) ? null : 'its keeper is gone'
+}
+
+/** Whether its keeper has stopped everything in the sandbox. */
+export function isPaused(directory: string): boolean {
+  return existsSync(join(directory, 'paused'))
 }
 
 function readIfPresent(path: string): string | null {

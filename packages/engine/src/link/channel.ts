@@ -158,7 +158,8 @@ export class Channel {
   }
 
   #silent(milliseconds: number): void {
-    if (this.handlers.waitsForGuest?.() === false) this.#timer?.refresh()
+    // A guest that is paused cannot say anything.
+    if (this.#owner.sink.held || this.handlers.waitsForGuest?.() === false) this.#timer?.refresh()
     else this.fail(new HearthError('timeout', `the guest did not answer ${this.request} within ${milliseconds} ms`))
   }
 

@@ -15,6 +15,7 @@ export class FrameSink {
   #pendingBytes = 0
   #scheduled = false
   #stopped = false
+  #held = false
 
   constructor(stream: Duplex) {
     this.#stream = stream
@@ -35,6 +36,25 @@ export class FrameSink {
     if (this.#scheduled) return
     this.#scheduled = true
     process.nextTick(() => this.#flush())
+  }
+
+  /** True while nothing goes out. */
+  get held(): boolean {
+    return this.#held
+  }
+
+  /** Sends what was pushed so far and this frame, and keeps what is pushed from now on. */
+  hold(last: Uint8Array): void {
+    this.#flush()
+    this.#held = true
+    if (!this.#stopped) this.#stream.write(last)
+  }
+
+  /** Sends this frame, then what was kept. */
+  resume(first: Uint8Array): void {
+    this.#held = false
+    if (!this.#stopped) this.#stream.write(first)
+    this.#flush()
   }
 
   /** Copies the bytes: whatever their owner does with them later, a guest never sees it. */
@@ -69,7 +89,7 @@ export class FrameSink {
   #flush(): void {
     this.#scheduled = false
     const frames = this.#frames
-    if (this.#stopped || frames.length === 0) return
+    if (this.#stopped || this.#held || frames.length === 0) return
     this.#frames = []
     let bytes = 0
     for (const frame of frames) bytes += frame.length

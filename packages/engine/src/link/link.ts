@@ -108,6 +108,7 @@ export class Link implements ChannelOwner {
     timeoutMs: number = REQUEST_TIMEOUT_MS,
   ): Channel {
     this.#assertOpen()
+    if (this.sink.held) throw new HearthError('sandbox_paused', `${name}: the sandbox is paused`)
     if (!this.#welcomed) throw new HearthError('internal', `${name} before the guest was greeted`)
     if (this.#channels.size >= BOUNDS.channels)
       throw new HearthError('too_many', `more than ${BOUNDS.channels} calls on one sandbox at once`)
@@ -117,6 +118,23 @@ export class Link implements ChannelOwner {
     this.#channels.set(channel.number, channel)
     channel.limitSilence(timeoutMs)
     return channel
+  }
+
+  /** Tells the keeper to stop the guest. From then on nothing is sent and every new request is refused, until `resume`. */
+  pause(): void {
+    this.#assertOpen()
+    if (!this.sink.held) this.sink.hold(encodeFrame('KeeperPause', {}, 0))
+  }
+
+  /** Tells the keeper to let the guest go on, then sends what has waited. Harmless to a guest that runs. */
+  resume(): void {
+    this.#assertOpen()
+    this.sink.resume(encodeFrame('KeeperResume', {}, 0))
+  }
+
+  /** False before the first `hello` is answered. */
+  get welcomed(): boolean {
+    return this.#welcomed
   }
 
   /** Asks the guest to end everything, to sync its file systems and to go away: the link then ends by itself. */
@@ -206,9 +224,7 @@ export class Link implements ChannelOwner {
   }
 
   #send<Name extends MessageName>(name: Name, message: Messages[Name], channel: number): void {
-    const writer = new PayloadWriter()
-    ENCODERS[name](message, writer)
-    this.sink.push(writer.finish(MESSAGE_TYPES[name], channel))
+    this.sink.push(encodeFrame(name, message, channel))
   }
 
   #assertOpen(): void {
@@ -233,4 +249,10 @@ export class Link implements ChannelOwner {
     this.#endChannels(error)
     this.#resolveEnded(end)
   }
+}
+
+function encodeFrame<Name extends MessageName>(name: Name, message: Messages[Name], channel: number): Buffer {
+  const writer = new PayloadWriter()
+  ENCODERS[name](message, writer)
+  return writer.finish(MESSAGE_TYPES[name], channel)
 }

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   guestPathSchema,
+  HearthError,
   parseInput,
   type PortConnection,
   type Process,
@@ -21,6 +23,9 @@ import { attachProcess, spawnProcess } from './process-start.ts'
 /** How long after its link the end of a machine may be noticed before it is taken for lost. */
 const LOST_MS = 10_000
 
+/** Longer than a keeper tries. */
+const PAUSE_MS = 5000
+
 const LAST_PORT = 65_535
 const LAST_PROCESS = 0xffff_ffff
 
@@ -31,6 +36,8 @@ export interface LinkMachineOptions {
   readonly kill: () => Promise<void>
   /** Lets go of it without ending it. */
   readonly release: () => Promise<void>
+  /** Whether its keeper has stopped everything; absent where it cannot. */
+  readonly isPaused?: () => boolean
   /** Resolves when the machine is gone. */
   readonly ended: Promise<MachineEnd>
   /** How often the kernel has killed a process of the machine for memory. */
@@ -82,6 +89,28 @@ export class LinkMachine implements Machine {
   async stats(): Promise<Stats> {
     const [guest, host] = await Promise.all([this.#link.ask('Statistics', {}, guestStats), this.#options.hostStats?.()])
     return { ...guest, ...host }
+  }
+
+  async pause(): Promise<void> {
+    const { isPaused } = this.#options
+    if (isPaused === undefined) throw new HearthError('capability_unsupported', 'this machine cannot be paused')
+    this.#link.pause()
+    const until = performance.now() + PAUSE_MS
+    while (!isPaused()) {
+      await sleep(1)
+      // Throws when the machine has ended in between; says nothing again.
+      this.#link.pause()
+      if (performance.now() < until) continue
+      this.#link.resume()
+      throw new HearthError('timeout', `its processes could not be stopped within ${PAUSE_MS} ms`)
+    }
+  }
+
+  async resume(): Promise<void> {
+    this.#link.resume()
+    // A machine that was taken up while it was paused has not been greeted.
+    if (this.#link.welcomed) await this.#link.ping()
+    else await this.#link.hello()
   }
 
   kill(): Promise<void> {

@@ -30,6 +30,10 @@ export interface Machine {
   watch(path: string, recursive: boolean, signal?: AbortSignal): Promise<AsyncIterable<WatchEvent> & AsyncDisposable>
   connect(port: number, signal?: AbortSignal): Promise<PortConnection>
   stats(): Promise<Stats>
+  /** Stops all processes where they are; calls under way wait. New ones are refused with `sandbox_paused`. Idempotent. */
+  pause(): Promise<void>
+  /** Resolves when the guest answers again. Idempotent. */
+  resume(): Promise<void>
   /** Ends it and everything in it, and frees what the host held for it. Idempotent. */
   kill(): Promise<void>
   /** Lets go of it without ending it, so that another process can adopt it. */

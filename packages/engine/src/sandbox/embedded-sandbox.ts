@@ -25,7 +25,7 @@ import {
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
-import type { Machine, ProcessSpec } from '../machine/machine.ts'
+import type { Machine, MachineEnd, ProcessSpec } from '../machine/machine.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
 import { Deadline } from './deadline.ts'
@@ -38,6 +38,8 @@ const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 export interface SandboxOwner {
   deadlineMoved(info: SandboxInfo): void
   ended(): Promise<void>
+  /** It is somebody else's from now on. */
+  released(): void
 }
 
 /** A sandbox in this process: the contract's interface over a machine. */
@@ -49,10 +51,22 @@ export class EmbeddedSandbox implements Sandbox {
   readonly #owner: SandboxOwner
   readonly #contexts: CodeContexts
   readonly #deadline: Deadline
+  readonly #capabilities: Capabilities
+  /** Pauses and resumes come one after the other. */
+  #turn: Promise<void> = Promise.resolve()
+  #paused: boolean
   #info: SandboxInfo
 
-  constructor(info: SandboxInfo, machine: Machine, capabilities: Capabilities, owner: SandboxOwner) {
+  constructor(
+    info: SandboxInfo,
+    machine: Machine,
+    capabilities: Capabilities,
+    owner: SandboxOwner,
+    options: { readonly paused?: boolean } = {},
+  ) {
     this.#info = info
+    this.#capabilities = capabilities
+    this.#paused = options.paused ?? false
     this.#machine = machine
     this.#owner = owner
     this.#limits = info.limits
@@ -136,13 +150,58 @@ export class EmbeddedSandbox implements Sandbox {
   }
 
   async renew(ttlMs: number): Promise<SandboxInfo> {
-    this.#requireRunning()
-    const expiresAt = new Date(Date.now() + parseInput(ttlSchema, ttlMs, 'ttlMs'))
+    return await this.expireAt(new Date(Date.now() + parseInput(ttlSchema, ttlMs, 'ttlMs')))
+  }
+
+  /** Moves the deadline to this time; also of a paused sandbox. */
+  async expireAt(expiresAt: Date): Promise<SandboxInfo> {
+    if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
     const renewed = { ...this.#info, expiresAt }
     this.#owner.deadlineMoved(renewed)
     this.#info = renewed
     this.#deadline.move(expiresAt)
     return renewed
+  }
+
+  /** True between a pause and its resume. Every call that reaches into it is then refused with `sandbox_paused`. */
+  get paused(): boolean {
+    return this.#paused
+  }
+
+  /** Resolves once, when the machine is gone, also when it is killed. Never after a release. */
+  get ended(): Promise<MachineEnd> {
+    return this.#machine.ended
+  }
+
+  /** Stops all processes where they are. Deadlines go on. Idempotent. */
+  pause(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#paused) return
+      if (!this.#capabilities.pause) {
+        throw new HearthError('capability_unsupported', `${this.#info.driver} cannot pause a sandbox`)
+      }
+      await this.#machine.pause()
+      this.#paused = true
+    })
+  }
+
+  /** Resolves when it answers again. Idempotent. */
+  resume(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (!this.#paused) return
+      await this.#machine.resume()
+      this.#paused = false
+    })
+  }
+
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const before = this.#turn
+    const mine = before.then(() => {
+      if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
+      return work()
+    })
+    this.#turn = mine.catch(() => undefined)
+    await mine
   }
 
   async kill(): Promise<void> {
@@ -154,6 +213,7 @@ export class EmbeddedSandbox implements Sandbox {
   /** Lets go of it without ending it; it lives on until its deadline or until somebody adopts it. */
   async release(): Promise<void> {
     this.#deadline.cancel()
+    this.#owner.released()
     await this.#machine.release()
   }
 
@@ -163,6 +223,7 @@ export class EmbeddedSandbox implements Sandbox {
 
   #requireRunning(): void {
     if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
+    if (this.#paused) throw new HearthError('sandbox_paused', `sandbox ${this.id} is paused`)
   }
 }
 

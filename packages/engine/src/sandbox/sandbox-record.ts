@@ -91,6 +91,8 @@ export async function listRecords(root: string): Promise<SandboxRecord[]> {
     if (error.code === 'ENOENT') return []
     throw error
   })
-  const records = await Promise.all(names.toSorted((one, other) => (one < other ? -1 : 1)).map((name) => readRecord(join(root, name))))
+  const records = await Promise.all(
+    names.toSorted((one, other) => (one < other ? -1 : 1)).map((name) => readRecord(join(root, name))),
+  )
   return records.filter((record) => record !== null)
 }

@@ -11,37 +11,55 @@ import { readRecord } from './sandbox-record.ts'
 /** What another process is just making looks like a leftover for a moment; nothing younger than this is touched. */
 const GRACE_MS = 60_000
 
+export interface SweepOptions {
+  /** Default a minute. */
+  readonly graceMs?: number
+}
+
 /**
  * Ends and removes what nobody owns any more: sandboxes past their deadline or without a keeper, directories that a
  * crash left half-made, empty cgroups, writable areas without a sandbox. A sandbox that runs within its deadline stays,
  * so that it can be adopted.
  */
-export async function sweep(paths: HostPaths, services: LinkServices): Promise<void> {
+export async function sweep(paths: HostPaths, services: LinkServices, options: SweepOptions = {}): Promise<void> {
+  const isOld = oldness(options.graceMs ?? GRACE_MS)
   for (const name of await list(paths.sandboxes)) {
     const id = sandboxIdSchema.safeParse(name)
-    if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services)
+    if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services, isOld)
   }
   const kept = new Set(await list(paths.sandboxes))
-  await sweepAreas(paths, services, kept)
-  await sweepIds(paths, kept)
-  await sweepCgroups(services)
+  await sweepAreas(paths, services, kept, isOld)
+  await sweepIds(paths, kept, isOld)
+  await sweepCgroups(services, isOld)
 }
 
-async function sweepSandbox(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
+/** Ends it, if it lives, and frees what the host holds for it. */
+export async function removeSandbox(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
+  await endKeeper(directory)
+  await freeResources(id, directory, await readResources(directory), services)
+}
+
+type IsOld = (path: string) => Promise<boolean>
+
+async function sweepSandbox(id: SandboxId, directory: string, services: LinkServices, isOld: IsOld): Promise<void> {
   const record = await readRecord(directory)
   if (record === null) {
-    if (await isOld(directory)) await freeResources(id, directory, await readResources(directory), services)
+    if (await isOld(directory)) await removeSandbox(id, directory, services)
     return
   }
   if (isAlive(record.owner)) return
   const keeper = readKeeper(directory)
   const runs = keeper !== null && isAlive(keeper)
   if (runs && record.info.expiresAt.getTime() > Date.now()) return
-  await endKeeper(directory)
-  await freeResources(id, directory, await readResources(directory), services)
+  await removeSandbox(id, directory, services)
 }
 
-async function sweepAreas(paths: HostPaths, services: LinkServices, kept: ReadonlySet<string>): Promise<void> {
+async function sweepAreas(
+  paths: HostPaths,
+  services: LinkServices,
+  kept: ReadonlySet<string>,
+  isOld: IsOld,
+): Promise<void> {
   const areas = join(paths.store, 'areas')
   for (const name of await list(areas)) {
     const path = join(areas, name)
@@ -49,7 +67,7 @@ async function sweepAreas(paths: HostPaths, services: LinkServices, kept: Readon
   }
 }
 
-async function sweepIds(paths: HostPaths, kept: ReadonlySet<string>): Promise<void> {
+async function sweepIds(paths: HostPaths, kept: ReadonlySet<string>, isOld: IsOld): Promise<void> {
   for (const slot of await list(join(paths.home, 'ids'))) {
     const path = join(paths.home, 'ids', slot)
     const owner = await readFile(path, 'utf8').catch(() => null)
@@ -58,7 +76,7 @@ async function sweepIds(paths: HostPaths, kept: ReadonlySet<string>): Promise<vo
 }
 
 /** Ours are empty once their keeper has ended; the kernel refuses to remove one that is in use. */
-async function sweepCgroups(services: LinkServices): Promise<void> {
+async function sweepCgroups(services: LinkServices, isOld: IsOld): Promise<void> {
   for (const parent of services.cgroups.parents()) {
     for (const name of await list(parent)) {
       const path = join(parent, name)
@@ -67,9 +85,11 @@ async function sweepCgroups(services: LinkServices): Promise<void> {
   }
 }
 
-async function isOld(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => null)
-  return found !== null && Date.now() - found.mtimeMs > GRACE_MS
+function oldness(graceMs: number): IsOld {
+  return async (path) => {
+    const found = await stat(path).catch(() => null)
+    return found !== null && Date.now() - found.mtimeMs > graceMs
+  }
 }
 
 async function list(directory: string): Promise<string[]> {

@@ -18,6 +18,8 @@ const CAPABILITIES: Capabilities = {
   users: true,
   ports: true,
   reconnect: true,
+  // The container's processes are not below the keeper.
+  pause: false,
   hostTemplate: true,
   limits: {
     cpus: 'enforced',

@@ -91,6 +91,7 @@ function capabilities(context: RuntimeContext): Capabilities {
     users: true,
     ports: true,
     reconnect: true,
+    pause: true,
     hostTemplate: false,
     limits: {
       // Without a cgroup a machine has whole processors.

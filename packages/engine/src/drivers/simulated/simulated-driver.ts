@@ -30,6 +30,7 @@ export class SimulatedDriver implements Driver {
         users: false,
         ports: false,
         reconnect: false,
+        pause: false,
         hostTemplate: true,
         limits: {
           cpus: 'none',

@@ -116,6 +116,14 @@ export class SimulatedMachine implements Machine {
     this.#end.resolve({ reason: 'killed', detail: 'the sandbox was killed' })
   }
 
+  async pause(): Promise<void> {
+    throw new HearthError('capability_unsupported', 'a simulated sandbox cannot be paused')
+  }
+
+  async resume(): Promise<void> {
+    this.#requireRunning()
+  }
+
   /** It lives in this process, so nobody else could take it up: letting go of it is its end. */
   async release(): Promise<void> {
     await this.kill()

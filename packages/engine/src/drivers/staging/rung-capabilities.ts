@@ -12,6 +12,7 @@ export function namespaceCapabilities({ root, cgroups }: HostFacts): Capabilitie
     users: root,
     ports: true,
     reconnect: true,
+    pause: true,
     hostTemplate: true,
     limits: {
       cpus: whenCounted(by('cpu'), 'none'),

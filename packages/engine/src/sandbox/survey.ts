@@ -1,0 +1,35 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
+import type { HostPaths } from '../host/host.ts'
+import { readKeeper } from '../host/keeper-process.ts'
+import { isAlive } from '../host/process-identity.ts'
+import { readRecord } from './sandbox-record.ts'
+
+/** One directory of a sandbox. */
+export interface Surveyed {
+  readonly id: SandboxId
+  /** Its keeper lives: it runs, or is paused. */
+  readonly alive: boolean
+  /** Another process than this one holds it, and lives. */
+  readonly heldElsewhere: boolean
+}
+
+export async function surveySandboxes(paths: HostPaths): Promise<Surveyed[]> {
+  const names = await readdir(paths.sandboxes).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const ids = names
+    .map((name) => sandboxIdSchema.safeParse(name))
+    .flatMap(({ data }) => (data === undefined ? [] : [data]))
+  return await Promise.all(ids.map((id) => surveyOne(id, join(paths.sandboxes, id))))
+}
+
+async function surveyOne(id: SandboxId, directory: string): Promise<Surveyed> {
+  const keeper = readKeeper(directory)
+  // A record that cannot be read was left by a crash while it was written; nobody holds what it tells of.
+  const record = await readRecord(directory).catch(() => null)
+  const heldElsewhere = record !== null && record.owner.pid !== process.pid && isAlive(record.owner)
+  return { id, alive: keeper !== null && isAlive(keeper), heldElsewhere }
+}
