@@ -28,7 +28,7 @@ export class DriverRegistry {
       paths,
       facts,
       cgroups,
-      keepers: new KeeperPool(paths.guest, cgroups, spareKeepers),
+      keepers: new KeeperPool(paths.guest, paths.home, cgroups, spareKeepers),
       disks: new DiskAreas(paths, facts),
       ids: new IdRanges(paths.home),
       probes: new ProbeCache(paths),

@@ -1,5 +1,6 @@
 import { removeCgroup, type Cgroups } from './cgroups.ts'
-import { startKeeper, type PreparedKeeper } from './keeper.ts'
+import { KeeperNursery } from './keeper-nursery.ts'
+import { prepareKeeper, type PreparedKeeper } from './keeper.ts'
 
 const REFILL_DELAY_MS = 40
 
@@ -8,7 +9,7 @@ const REFILL_DELAY_MS = 40
  * before anybody waits for it. Every rung uses the same keepers.
  */
 export class KeeperPool {
-  readonly #guest: string
+  readonly #nursery: KeeperNursery
   readonly #cgroups: Cgroups
   readonly #spares: PreparedKeeper[] = []
   readonly #target: number
@@ -17,8 +18,8 @@ export class KeeperPool {
   #disposed = false
   #initialized: Promise<void> | null = null
 
-  constructor(guest: string, cgroups: Cgroups, target: number) {
-    this.#guest = guest
+  constructor(guest: string, home: string, cgroups: Cgroups, target: number) {
+    this.#nursery = new KeeperNursery(guest, home)
     this.#cgroups = cgroups
     this.#target = target
   }
@@ -61,13 +62,14 @@ export class KeeperPool {
   async #start(): Promise<PreparedKeeper> {
     this.#initialized ??= this.#cgroups.initialize()
     await this.#initialized
-    return await startKeeper(this.#guest, this.#cgroups.newName())
+    return await prepareKeeper(this.#nursery, this.#cgroups.newName())
   }
 
   async dispose(): Promise<void> {
     this.#disposed = true
     clearTimeout(this.#timer)
     await Promise.all(this.#spares.splice(0).map(discardKeeper))
+    await this.#nursery[Symbol.asyncDispose]()
   }
 }
 

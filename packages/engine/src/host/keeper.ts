@@ -1,37 +1,22 @@
-import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { HearthError } from '@hearth/contract'
 import type { LaunchPlan, Step } from '../drivers/launch-plan.ts'
 import { DECODERS, ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from '../link/messages.gen.ts'
 import { HEADER_BYTES, PayloadReader, PayloadWriter } from '../link/wire.ts'
 import type { SandboxCgroup } from './cgroups.ts'
+import type { KeeperNursery } from './keeper-nursery.ts'
 
 /** A keeper that sits in its cgroup and waits to be told what to launch. If we go away first, it ends. */
 export interface PreparedKeeper {
-  readonly pid: number
   readonly cgroup: SandboxCgroup
   readonly socket: Socket
 }
 
-export async function startKeeper(guest: string, cgroup: SandboxCgroup): Promise<PreparedKeeper> {
-  // The keeper outlives us on purpose, so it gets its own session and none of our environment or descriptors.
-  const child = spawn(guest, ['keeper'], {
-    detached: true,
-    env: {},
-    cwd: '/',
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  })
-  const socket = child.stdio[3] as Socket
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve)
-    child.once('error', (cause) => {
-      reject(new HearthError('launch_failed', `the keeper ${guest} does not start: ${cause.message}`, { cause }))
-    })
-  })
-  child.unref()
+export async function prepareKeeper(nursery: KeeperNursery, cgroup: SandboxCgroup): Promise<PreparedKeeper> {
+  const socket = await nursery.keeper()
   socket.on('error', () => socket.destroy())
   await keeperCall(socket, 'KeeperPrepare', { cgroups: cgroup.directories })
-  return { pid: child.pid ?? 0, cgroup, socket }
+  return { cgroup, socket }
 }
 
 /** Starts the runtime. From then on the keeper's socket is the link. */

@@ -1,7 +1,8 @@
 import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { endKeeper } from '../../host/keeper-process.ts'
-import { launchOnKeeper, startKeeper } from '../../host/keeper.ts'
+import { KeeperNursery } from '../../host/keeper-nursery.ts'
+import { launchOnKeeper, prepareKeeper } from '../../host/keeper.ts'
 import { Link } from '../../link/link.ts'
 import type { RuntimeContext } from '../link-runtime.ts'
 import { machinePlan, type MachineParts } from './machine-plan.ts'
@@ -22,7 +23,8 @@ export async function bootOnce(
 ): Promise<void> {
   await mkdir(paths.cache, { recursive: true })
   const directory = await mkdtemp(join(paths.cache, 'trial-'))
-  const keeper = await startKeeper(paths.guest, { directories: [] })
+  await using nursery = new KeeperNursery(paths.guest, paths.home)
+  const keeper = await prepareKeeper(nursery, { directories: [] })
   try {
     const [base, upper] = [join(directory, 'base'), join(directory, 'upper')]
     for (const disk of [base, upper]) await makeUpperDisk(paths.cache, disk, 16 * MiB)

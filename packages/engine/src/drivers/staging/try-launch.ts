@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DEFAULT_LIMITS, newSandboxId } from '@hearth/contract'
 import { endKeeper } from '../../host/keeper-process.ts'
-import { launchOnKeeper, startKeeper } from '../../host/keeper.ts'
+import { KeeperNursery } from '../../host/keeper-nursery.ts'
+import { launchOnKeeper, prepareKeeper } from '../../host/keeper.ts'
 import { Link } from '../../link/link.ts'
 import { readHostTemplate } from '../../templates/host-template.ts'
 import type { DiskArea, LinkRuntime, RuntimeContext } from '../link-runtime.ts'
@@ -50,7 +51,8 @@ async function launchIn(
     user: 'root',
   }
   const plan = await runtime.plan({ request, disk, idBase: context.facts.root ? TRIAL_ID_BASE : null }, context)
-  const keeper = await startKeeper(context.paths.guest, { directories: [] })
+  await using nursery = new KeeperNursery(context.paths.guest, context.paths.home)
+  const keeper = await prepareKeeper(nursery, { directories: [] })
   try {
     await launchOnKeeper(keeper, directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, [])
     await new Link(keeper.socket).hello({ timeoutMs: TRIAL_TIMEOUT_MS })
