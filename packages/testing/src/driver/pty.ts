@@ -52,7 +52,8 @@ export function describePty(suite: Suite): void {
     })
     const iterator = process.output[Symbol.asyncIterator]()
     await readUntil(iterator, 'prompt> ')
-    await process.write('echo begin; sleep 100\r')
+    // Said by what is interrupted, so that it is in the foreground by then.
+    await process.write(`sh -c 'echo begin; exec sleep 100'\r`)
     await readUntil(iterator, /begin\r\n/)
     await process.write('\x03')
     await readUntil(iterator, 'prompt> ')
