@@ -1,0 +1,103 @@
+import type { CreateSandbox, Rung, SandboxState, SandboxView } from '@hearth/contract'
+import { checkedId } from './checks.ts'
+import { eventPage, followEvents, type EventPage, type EventQuery, type HearthEvent } from './events.ts'
+import { Keys } from './keys.ts'
+import { openConnection, type HearthOptions } from './options.ts'
+import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
+import type { Connection } from './sandboxes/sandbox-client.ts'
+import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
+import type { RungView } from './rung-view.ts'
+
+export interface CreateOptions {
+  /** The same key with the same spec gives the same sandbox. Default: one of its own for each call. */
+  readonly idempotencyKey?: string
+  readonly signal?: AbortSignal
+}
+
+export interface ListFilters {
+  readonly state?: SandboxState
+  readonly rung?: Rung
+  /** Only those that have all of these. */
+  readonly metadata?: Readonly<Record<string, string>>
+  /** Sandboxes per request. */
+  readonly limit?: number
+  readonly signal?: AbortSignal
+}
+
+export interface SandboxPage {
+  readonly items: SandboxDetails[]
+  /** For the next page; null at the end. */
+  readonly next: string | null
+}
+
+/** A Hearth server: its sandboxes, keys and events. */
+export class Hearth {
+  readonly keys: Keys
+  readonly #connection: Connection
+
+  constructor(options: HearthOptions = {}) {
+    this.#connection = openConnection(options)
+    this.keys = new Keys(this.#connection.http)
+  }
+
+  /** A new sandbox, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */
+  async create(spec: CreateSandbox = {}, options: CreateOptions = {}): Promise<RemoteSandbox> {
+    const view = await this.#connection.http.json<SandboxView>({
+      method: 'POST',
+      path: '/sandboxes',
+      headers: { 'idempotency-key': options.idempotencyKey ?? crypto.randomUUID() },
+      json: spec,
+      signal: options.signal,
+      repeatable: true,
+      timeoutMs: null,
+    })
+    return new RemoteSandbox(view, this.#connection)
+  }
+
+  async get(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<RemoteSandbox> {
+    const path = `/sandboxes/${checkedId(id)}`
+    const view = await this.#connection.http.json<SandboxView>({ method: 'GET', path, signal: options.signal })
+    return new RemoteSandbox(view, this.#connection)
+  }
+
+  /** All sandboxes that fit, page by page as they are asked for. */
+  async *list(filters: ListFilters = {}): AsyncGenerator<SandboxDetails, void> {
+    let cursor: string | null = null
+    do {
+      const page: SandboxPage = await this.page(filters, cursor)
+      yield* page.items
+      cursor = page.next
+    } while (cursor !== null)
+  }
+
+  /** One page; `cursor` is the `next` of the one before. */
+  async page(filters: ListFilters = {}, cursor: string | null = null): Promise<SandboxPage> {
+    const { state, rung, limit, signal } = filters
+    const metadata = Object.entries(filters.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value] as const)
+    const query = { state, rung, limit, cursor: cursor ?? undefined, ...Object.fromEntries(metadata) }
+    const { items, next } = await this.#connection.http.json<{ items: SandboxView[]; next: string | null }>({
+      method: 'GET',
+      path: '/sandboxes',
+      query,
+      signal,
+    })
+    return { items: items.map(sandboxDetails), next }
+  }
+
+  /** What works on the server's host. */
+  async rungs(options: { readonly signal?: AbortSignal } = {}): Promise<RungView[]> {
+    const { signal } = options
+    const { items } = await this.#connection.http.json<{ items: RungView[] }>({ method: 'GET', path: '/rungs', signal })
+    return items
+  }
+
+  /** Events as they happen, from `after` on or from now. Ends with the signal, or when its reader stops. */
+  events(query: EventQuery = {}): AsyncGenerator<HearthEvent, void> {
+    return followEvents(this.#connection, query)
+  }
+
+  /** Events that have happened, after a position. */
+  async eventPage(query: EventQuery & { readonly limit?: number } = {}): Promise<EventPage> {
+    return await eventPage(this.#connection.http, query)
+  }
+}

@@ -1,0 +1,39 @@
+export { Hearth, type CreateOptions, type ListFilters, type SandboxPage } from './hearth.ts'
+export { HearthError } from './hearth-error.ts'
+export { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
+export { RemotePort, type PortLink } from './ports/remote-port.ts'
+export { Keys, type ApiKey, type NewApiKey } from './keys.ts'
+export type { EventPage, EventQuery, HearthEvent } from './events.ts'
+export type { HearthOptions } from './options.ts'
+export type { RungView } from './rung-view.ts'
+export type { WebSocketConstructor, WebSocketLike } from './sandboxes/sandbox-client.ts'
+export type { SandboxDetails } from './sandboxes/sandbox-details.ts'
+export type {
+  CodeResult,
+  Command,
+  Content,
+  CreateSandbox,
+  ErrorCode,
+  ExecOptions,
+  ExecResult,
+  FileInfo,
+  Files,
+  Limits,
+  OutputChunk,
+  Port,
+  PortConnection,
+  Process,
+  ProcessExit,
+  ProcessInfo,
+  Rung,
+  RunCodeOptions,
+  Sandbox,
+  SandboxId,
+  SandboxInfo,
+  SandboxState,
+  Scope,
+  SpawnOptions,
+  Stats,
+  WatchEvent,
+  WriteOptions,
+} from '@hearth/contract'

@@ -1,0 +1,75 @@
+import type { KeyView, Scope } from '@hearth/contract'
+import { checkedId } from './checks.ts'
+import type { HttpClient } from './transport/http-client.ts'
+
+export interface ApiKey {
+  readonly id: string
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly createdAt: Date
+  /** Null for a key that does not expire. */
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+  readonly lastUsedAt: Date | null
+}
+
+/** A key as it is made: the only time that it is seen. */
+export interface NewApiKey extends ApiKey {
+  readonly key: string
+}
+
+interface CallOptions {
+  readonly signal?: AbortSignal
+}
+
+/** The API keys of the caller's tenant. */
+export class Keys {
+  readonly #http: HttpClient
+
+  constructor(http: HttpClient) {
+    this.#http = http
+  }
+
+  /** Scopes are those of the calling key unless named, and never more. */
+  async create(
+    request: { readonly name: string; readonly scopes?: readonly Scope[]; readonly expiresInMs?: number },
+    options: CallOptions = {},
+  ): Promise<NewApiKey> {
+    const { signal } = options
+    const view = await this.#http.json<KeyView & { key: string }>({
+      method: 'POST',
+      path: '/keys',
+      json: request,
+      signal,
+    })
+    return { ...apiKey(view), key: view.key }
+  }
+
+  async list(options: CallOptions = {}): Promise<ApiKey[]> {
+    const { signal } = options
+    const { items } = await this.#http.json<{ items: KeyView[] }>({ method: 'GET', path: '/keys', signal })
+    return items.map(apiKey)
+  }
+
+  /** From now on the key is refused. */
+  async revoke(id: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: 'DELETE', path: `/keys/${checkedId(id)}`, signal: options.signal })
+  }
+}
+
+function apiKey(view: KeyView): ApiKey {
+  const { id, name, scopes } = view
+  return {
+    id,
+    name,
+    scopes,
+    createdAt: new Date(view.createdAt),
+    expiresAt: dateOrNull(view.expiresAt),
+    revokedAt: dateOrNull(view.revokedAt),
+    lastUsedAt: dateOrNull(view.lastUsedAt),
+  }
+}
+
+function dateOrNull(text: string | null): Date | null {
+  return text === null ? null : new Date(text)
+}

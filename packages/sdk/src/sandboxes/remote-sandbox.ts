@@ -1,0 +1,136 @@
+import type {
+  CodeResult,
+  Command,
+  ExecOptions,
+  ExecResult,
+  Files,
+  Process,
+  ProcessInfo,
+  ProcessView,
+  RunCodeOptions,
+  Sandbox,
+  SandboxId,
+  SandboxInfo,
+  SandboxView,
+  SpawnOptions,
+  Stats,
+} from '@hearth/contract'
+import { checkedInteger } from '../checks.ts'
+import { RemoteFiles } from '../files/remote-files.ts'
+import { hasCode } from '../hearth-error.ts'
+import { RemotePort } from '../ports/remote-port.ts'
+import { execCommand } from '../processes/exec.ts'
+import { attachProcess, spawnProcess } from '../processes/start-process.ts'
+import { SandboxClient, type Connection } from './sandbox-client.ts'
+import { sandboxDetails, sandboxInfo, type SandboxDetails } from './sandbox-details.ts'
+import { watchFiles, type Watching } from './watch.ts'
+
+/** A sandbox on a server: the same interface as the embedded one, and what a server can do besides. */
+export class RemoteSandbox implements Sandbox {
+  readonly id: SandboxId
+  readonly files: Files
+  readonly #client: SandboxClient
+  #details: SandboxDetails
+
+  constructor(view: SandboxView, connection: Connection) {
+    this.#details = sandboxDetails(view)
+    this.id = this.#details.id
+    this.#client = new SandboxClient(this.id, connection)
+    this.files = new RemoteFiles(this.#client)
+  }
+
+  /** As it was when the server last told it; its end is also known from its deadline, or from a call that was refused. */
+  get info(): SandboxInfo {
+    const { expiresAt } = this.#details
+    const isOver = expiresAt !== null && expiresAt.getTime() <= this.#client.connection.http.serverTime()
+    return sandboxInfo(this.#details, isOver || this.#client.ended)
+  }
+
+  /** The same with the exact state. `refresh` asks anew. */
+  get details(): SandboxDetails {
+    return this.#details
+  }
+
+  async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+    return await execCommand(this.#client, command, options)
+  }
+
+  async spawn(command: Command, options: SpawnOptions = {}): Promise<Process> {
+    return await spawnProcess(this.#client, command, options)
+  }
+
+  async attach(
+    process: number,
+    options: { readonly offset?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<Process> {
+    return await attachProcess(this.#client, process, options)
+  }
+
+  async processes(): Promise<ProcessInfo[]> {
+    const { items } = await this.#client.json<{ items: ProcessView[] }>({ method: 'GET', path: '/processes' })
+    return items.map((view) => ({ ...view, startedAt: new Date(view.startedAt) }))
+  }
+
+  async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
+    const { signal, ...rest } = options
+    const json = { code, ...rest }
+    return await this.#client.json<CodeResult>({ method: 'POST', path: '/code', json, signal, timeoutMs: null })
+  }
+
+  async watch(
+    path: string,
+    options: { readonly recursive?: boolean; readonly signal?: AbortSignal } = {},
+  ): Promise<Watching> {
+    return await watchFiles(this.#client, path, options)
+  }
+
+  port(port: number): RemotePort {
+    return new RemotePort(checkedInteger(port, 1, 65_535, 'port'), this.#client)
+  }
+
+  async stats(): Promise<Stats> {
+    return await this.#client.json<Stats>({ method: 'GET', path: '/stats' })
+  }
+
+  async renew(ttlMs: number): Promise<SandboxInfo> {
+    await this.#change('/renew', { ttlMs })
+    return this.info
+  }
+
+  /** Freezes everything in it. The next call into it wakes it. */
+  async pause(): Promise<SandboxInfo> {
+    await this.#change('/pause', {})
+    return this.info
+  }
+
+  async resume(): Promise<SandboxInfo> {
+    await this.#change('/resume', {})
+    return this.info
+  }
+
+  /** Asks the server how it is. */
+  async refresh(options: { readonly signal?: AbortSignal } = {}): Promise<SandboxInfo> {
+    const view = await this.#client.json<SandboxView>({ method: 'GET', path: '', signal: options.signal })
+    this.#details = sandboxDetails(view)
+    return this.info
+  }
+
+  async kill(): Promise<void> {
+    if (this.#client.ended) return
+    try {
+      await this.#client.done({ method: 'DELETE', path: '', repeatable: true, timeoutMs: null })
+    } catch (error) {
+      // It is not there, which is what was wanted.
+      if (!hasCode(error, 'sandbox_ended')) throw error
+    }
+    this.#client.markEnded()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+  }
+
+  async #change(path: string, json: object): Promise<void> {
+    this.#details = sandboxDetails(await this.#client.json<SandboxView>({ method: 'POST', path, json }))
+  }
+}

@@ -1,0 +1,45 @@
+import type { SandboxId, SandboxInfo, SandboxState, SandboxView } from '@hearth/contract'
+
+/** All that the server tells of a sandbox. */
+export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt'> {
+  readonly state: SandboxState
+  /** Null for a persistent sandbox. */
+  readonly expiresAt: Date | null
+  /** After this long without a call it is paused or killed; null for never. */
+  readonly idleMs: number | null
+  readonly idleAction: 'pause' | 'kill' | null
+  /** Why it ended or failed. */
+  readonly reason: string | null
+}
+
+/** States in which nothing runs in a sandbox, and nothing will again. */
+const ENDED: ReadonlySet<SandboxState> = new Set(['stopping', 'stopped', 'failed', 'deleting', 'deleted'])
+/** The last date there is: a persistent sandbox has no deadline. */
+const NEVER_MS = 8_640_000_000_000_000
+
+export function sandboxDetails(view: SandboxView): SandboxDetails {
+  return {
+    ...view,
+    id: view.id as SandboxId,
+    parent: view.parent as SandboxId | null,
+    createdAt: new Date(view.createdAt),
+    expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt),
+  }
+}
+
+/** The part that embedded sandboxes have too. */
+export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInfo {
+  const { id, rung, driver, template, createdAt, expiresAt, parent, metadata, limits, state } = details
+  return {
+    id,
+    state: ended || ENDED.has(state) ? 'ended' : 'running',
+    rung,
+    driver,
+    template,
+    createdAt,
+    expiresAt: expiresAt ?? new Date(NEVER_MS),
+    parent,
+    metadata,
+    limits,
+  }
+}

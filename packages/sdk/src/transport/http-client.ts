@@ -1,0 +1,146 @@
+import { HearthError, assertNotAborted } from '../hearth-error.ts'
+import { Answer, SILENCE_MS } from './answer.ts'
+import { Cancellation, pause } from './cancellation.ts'
+import { networkFailure, statusFailure } from './failures.ts'
+import { retryDelayMs } from './retry.ts'
+import { ServerClock } from './server-clock.ts'
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below `/v1`, each part already escaped. */
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly json?: unknown
+  readonly body?: Uint8Array | ReadableStream<Uint8Array>
+  readonly signal?: AbortSignal | undefined
+  /** True when sending it twice does no harm. Default: for GET. */
+  readonly repeatable?: boolean
+  /** For the whole call, or until the answer begins where its body is a stream; null for one that waits for something in the sandbox. Default: the client's. */
+  readonly timeoutMs?: number | null
+}
+
+export interface HttpClientOptions {
+  readonly url: string
+  readonly apiKey: string | null
+  readonly fetch: typeof globalThis.fetch
+  readonly timeoutMs: number
+  readonly retries: number
+}
+
+/** Sends requests, and gives back an answer or throws a typed error. */
+export class HttpClient {
+  readonly #options: HttpClientOptions
+  readonly #clock = new ServerClock()
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options
+  }
+
+  /** Sends the call; an answer that is no success is thrown. Its body may take any time. */
+  async send(call: Call): Promise<Answer> {
+    const { answer, cancellation } = await this.#open(call)
+    cancellation.inTime()
+    return answer
+  }
+
+  async json<Value>(call: Call): Promise<Value> {
+    const { answer } = await this.#open(call)
+    // Only the type is taken on trust: the server is the caller's own, and what must hold is checked where it is used.
+    return (await answer.json(call.timeoutMs === null ? SILENCE_MS : null)) as Value
+  }
+
+  /** For answers without content. */
+  async done(call: Call): Promise<void> {
+    const { answer } = await this.#open(call)
+    await answer.bytes()
+  }
+
+  async #open(call: Call): Promise<{ answer: Answer; cancellation: Cancellation }> {
+    assertNotAborted(call.signal)
+    const url = this.urlOf(call.path, call.query)
+    const cancellation = new Cancellation(call.signal)
+    const timeoutMs = call.timeoutMs === undefined ? this.#options.timeoutMs : call.timeoutMs
+    if (timeoutMs !== null) {
+      const late = (): HearthError => new HearthError('timeout', `no answer from ${url} within ${timeoutMs} ms`)
+      cancellation.limit(timeoutMs, late)
+    }
+    try {
+      const response = await this.#attempts(call, url, cancellation)
+      return { answer: new Answer(response, cancellation, url), cancellation }
+    } catch (error) {
+      cancellation.release()
+      throw networkFailure(error, cancellation.signal, url)
+    }
+  }
+
+  urlOf(path: string, query: Call['query'] = {}): string {
+    const parameters = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) parameters.set(name, String(value))
+    }
+    const text = parameters.toString()
+    return `${this.#options.url}/v1${path}${text === '' ? '' : `?${text}`}`
+  }
+
+  /** The present time as the server sees it, in milliseconds. */
+  serverTime(): number {
+    return this.#clock.now()
+  }
+
+  /** What proves who calls, for requests that are not made here. */
+  authorization(): Record<string, string> {
+    return this.#options.apiKey === null ? {} : { authorization: `Bearer ${this.#options.apiKey}` }
+  }
+
+  /** A request to a program in a sandbox: its answer, whatever it is, belongs to the caller. */
+  async pass(path: string, init: RequestInit): Promise<Response> {
+    const headers = new Headers(init.headers)
+    for (const [name, value] of Object.entries(this.authorization())) headers.set(name, value)
+    const url = `${this.#options.url}/v1${path}`
+    const { fetch } = this.#options
+    try {
+      return await fetch(url, { redirect: 'manual', ...init, headers })
+    } catch (error) {
+      throw networkFailure(error, init.signal ?? undefined, url)
+    }
+  }
+
+  /** The same as subprotocols, since a standard WebSocket cannot set headers. */
+  webSocketProtocols(): string[] {
+    return this.#options.apiKey === null ? ['hearth'] : ['hearth', `hearth-key.${this.#options.apiKey}`]
+  }
+
+  async #attempts(call: Call, url: string, cancellation: Cancellation): Promise<Response> {
+    const repeatable = call.repeatable ?? call.method === 'GET'
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#attempt(call, url, cancellation.signal)
+      } catch (error) {
+        const failure = networkFailure(error, cancellation.signal, url)
+        const delay = repeatable ? retryDelayMs(failure, attempt, this.#options.retries) : null
+        if (delay === null) throw failure
+        await pause(delay, cancellation.signal)
+      }
+    }
+  }
+
+  async #attempt(call: Call, url: string, signal: AbortSignal): Promise<Response> {
+    const body = call.json === undefined ? call.body : JSON.stringify(call.json)
+    const headers = {
+      accept: 'application/json',
+      ...this.authorization(),
+      ...(call.json === undefined ? {} : { 'content-type': 'application/json' }),
+      ...call.headers,
+    }
+    const init: RequestInit = { method: call.method, headers, signal, redirect: 'manual' }
+    if (body !== undefined) init.body = body
+    if (body instanceof ReadableStream) init.duplex = 'half'
+    const { fetch } = this.#options
+    const response = await fetch(url, init)
+    this.#clock.heard(response.headers.get('date'))
+    if (response.ok) return response
+    throw statusFailure(response, await response.text())
+  }
+}
