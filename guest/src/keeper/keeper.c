@@ -68,11 +68,13 @@ static bool apply_writes(char *const *writes, struct failure *failure) {
 static bool begin(struct relay *relay, struct runtime *runtime, const struct launch *launch, struct slice payload, struct failure *failure) {
   if (chdir(launch->directory) != 0) return fail_with(failure, errno, "directory %s", launch->directory);
   unlink("exit.json");
+  // The limits are in force before the child moves on; the rest is done while it does.
+  if (!apply_writes(launch->writes, failure) || !runtime_order(runtime, payload, failure)) return false;
   relay->listener = listen_here(failure);
-  if (relay->listener < 0 || !write_pid(failure) || !apply_writes(launch->writes, failure)) return false;
+  if (relay->listener < 0 || !write_pid(failure)) return false;
   if (!runtime_log_open(&relay->log)) return fail_with(failure, errno, "runtime.log");
   if (!relay_open(relay)) return fail_with(failure, ENOMEM, "buffers");
-  if (!runtime_start(runtime, payload, relay->signals, failure)) return false;
+  if (!runtime_await(runtime, relay->signals, failure)) return false;
   relay->runtime = runtime->pid;
   relay->guest = runtime->link;
   relay->errors = runtime->errors;

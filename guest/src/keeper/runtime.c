@@ -84,10 +84,14 @@ static bool give_orders(int orders, struct slice launch) {
   return true;
 }
 
-bool runtime_start(struct runtime *runtime, struct slice launch, int signals, struct failure *failure) {
-  if (!give_orders(runtime->orders, launch)) return fail_with(failure, EIO, "launch: the child is gone");
+bool runtime_order(struct runtime *runtime, struct slice launch, struct failure *failure) {
+  bool given = give_orders(runtime->orders, launch);
   close(runtime->orders);
   runtime->orders = -1;
+  return given || fail_with(failure, EIO, "launch: the child is gone");
+}
+
+bool runtime_await(struct runtime *runtime, int signals, struct failure *failure) {
   bool started = await_report(runtime->reports, signals, true, failure);
   close(runtime->reports);
   runtime->reports = -1;

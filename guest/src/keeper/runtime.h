@@ -16,7 +16,10 @@ struct runtime {
 // KeeperPrepare: forks it and returns when it is in its cgroups. `engine` and `signals` are not for the child to keep.
 bool runtime_prepare(struct slice prepare, int engine, int signals, struct runtime *runtime, struct failure *failure);
 
-// KeeperLaunch: returns when the runtime is being executed. SIGTERM on the signals' descriptor gives it up.
-bool runtime_start(struct runtime *runtime, struct slice launch, int signals, struct failure *failure);
+// KeeperLaunch: lets the child go on to execute the runtime.
+bool runtime_order(struct runtime *runtime, struct slice launch, struct failure *failure);
+
+// Returns when the runtime is being executed. SIGTERM on the signals' descriptor gives it up.
+bool runtime_await(struct runtime *runtime, int signals, struct failure *failure);
 
 #endif

@@ -64,7 +64,10 @@ export class Link implements ChannelOwner {
     stream.on('close', () => lost('the link was closed'))
   }
 
-  /** Begins a session. What the guest says before its Welcome belongs to an earlier one and is ignored. */
+  /**
+   * Begins a session. What the guest says before its Welcome belongs to an earlier one and is ignored. Requests may follow
+   * at once: the guest takes them in order.
+   */
   async hello(options: RequestOptions = {}): Promise<Messages['Welcome']> {
     this.#assertOpen()
     const lost = new HearthError('link_lost', 'a new session began on the link')
@@ -109,7 +112,8 @@ export class Link implements ChannelOwner {
   ): Channel {
     this.#assertOpen()
     if (this.sink.held) throw new HearthError('sandbox_paused', `${name}: the sandbox is paused`)
-    if (!this.#welcomed) throw new HearthError('internal', `${name} before the guest was greeted`)
+    if (!this.#welcomed && this.#greeting === null)
+      throw new HearthError('internal', `${name} before the guest was greeted`)
     if (this.#channels.size >= BOUNDS.channels)
       throw new HearthError('too_many', `more than ${BOUNDS.channels} calls on one sandbox at once`)
     if (this.sink.pendingBytes > UNREAD_BYTES) throw new HearthError('too_many', 'the guest does not read its requests')

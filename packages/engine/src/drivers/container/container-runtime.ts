@@ -6,7 +6,7 @@ import type { LinkRuntime, PlanInput, RuntimeContext } from '../link-runtime.ts'
 import { stageBundle } from '../oci/staged-bundle.ts'
 import { hostFilter } from '../seccomp/filter-file.ts'
 import { requireArchitecture } from '../seccomp/syscall-numbers.ts'
-import { toOciSeccomp } from '../seccomp/to-oci-seccomp.ts'
+import { type OciSeccomp, toOciSeccomp } from '../seccomp/to-oci-seccomp.ts'
 import { explainNamespaceFailure } from '../staging/explain-failure.ts'
 import { programVersion } from '../staging/program-version.ts'
 import { findProgram } from '../staging/programs.ts'
@@ -23,6 +23,7 @@ class ContainerRuntime implements LinkRuntime {
   readonly name: 'crun' | 'runc'
   #program: Promise<string | null> | null = null
   #hidesCgroups: Promise<boolean> | null = null
+  #filter: ReturnType<typeof containerFilter> | null = null
 
   constructor(name: 'crun' | 'runc') {
     this.name = name
@@ -48,12 +49,8 @@ class ContainerRuntime implements LinkRuntime {
     const { request, idBase } = input
     const program = await this.#find()
     if (program === null) throw new HearthError('rung_unavailable', `${this.name} is not installed`)
-    const { steps, bundle, state } = await stageBundle(input, context, () => ({
-      seccomp: toOciSeccomp(requireArchitecture()),
-      // crun loads this program as it is instead of compiling `seccomp` at every start, which costs it 20 ms.
-      // A runtime that does not know the annotation takes the section, which says the same.
-      annotations: { 'run.oci.seccomp_bpf_data': hostFilter().toString('base64') },
-    }))
+    const filter = (this.#filter ??= containerFilter())
+    const { steps, bundle, state } = await stageBundle(input, context, () => filter)
     const { memoryBytes, pids, cpus } = request.limits
     return {
       argv: [program, '--root', state, ...this.#options(), 'run', '--bundle', bundle, request.id],
@@ -80,6 +77,17 @@ class ContainerRuntime implements LinkRuntime {
   #find(): Promise<string | null> {
     this.#program ??= findProgram(this.name)
     return this.#program
+  }
+}
+
+/**
+ * crun loads the program of the annotation as it is instead of compiling `seccomp` at every start, which costs it 20 ms.
+ * A runtime that does not know the annotation takes the section, which says the same.
+ */
+function containerFilter(): { readonly seccomp: OciSeccomp; readonly annotations: Readonly<Record<string, string>> } {
+  return {
+    seccomp: toOciSeccomp(requireArchitecture()),
+    annotations: { 'run.oci.seccomp_bpf_data': hostFilter().toString('base64') },
   }
 }
 
