@@ -109,11 +109,9 @@ export class LinkDriver implements Driver {
     request: LaunchRequest,
   ): Promise<Machine> {
     const { link, machine } = this.#machine(id, directory, socket, resources)
-    await link.hello({
-      timeoutMs: BOUNDS.bootTimeoutMs,
-      ...(request.signal === undefined ? {} : { signal: request.signal }),
-    })
-    await link.request('Configure', configuration(request))
+    const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: request.signal }
+    // Together: the guest takes them in order, and nobody waits for the way back in between.
+    await Promise.all([link.hello(options), link.request('Configure', configuration(request), options)])
     return machine
   }
 
