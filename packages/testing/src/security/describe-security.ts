@@ -4,6 +4,7 @@ import { describeSuite, type DriverSuiteOptions, type Suite } from '../support/s
 import { runInside, runOnHost, type Attempt } from './attempt.ts'
 import { ATTEMPTS } from './attempts/index.ts'
 import { describeFileCalls } from './file-calls.ts'
+import { hostState } from './host-state.ts'
 import { describeHostView } from './host-view.ts'
 import { SHELL_ATTEMPTS } from './shell-attempts.ts'
 import { Stage } from './stage.ts'
@@ -50,7 +51,7 @@ export function describeSecurity(options: SecuritySuiteOptions): void {
   describe('security', () => {
     const stage = useStage()
     const groups = Object.entries(ATTEMPTS).map(
-      ([group, attempts]) => [group, attemptsInside(attempts, stage, options)] as const,
+      ([group, attempts]) => [group, attemptsInside(group, attempts, stage, options)] as const,
     )
     describeSuite(options, {
       ...Object.fromEntries(groups),
@@ -62,19 +63,35 @@ export function describeSecurity(options: SecuritySuiteOptions): void {
 }
 
 function attemptsInside(
+  group: string,
   attempts: readonly Attempt[],
   stage: () => Stage,
   options: SecuritySuiteOptions,
 ): (suite: Suite) => void {
   return (suite) => {
-    for (const attempt of attempts) {
-      if (attempt.aim === 'kernel' && !options.sharesKernel) continue
+    const ofHost = attempts.filter((attempt) => attempt.aim === 'host' || options.sharesKernel)
+    for (const attempt of ofHost) {
       suite.test(attempt.name, { needs: ['processes'] }, async (sandbox) => {
         const verdict = await runInside(attempt, stage(), sandbox, options.capabilities.users)
         expect(verdict.reached, verdict.detail).toBe(false)
       })
     }
+    const ofKernel = attempts.filter((attempt) => !ofHost.includes(attempt))
+    if (ofKernel.length > 0)
+      ownKernel(suite, `${group}: whatever its own kernel answers, the host stays as it is`, ofKernel, stage)
   }
+}
+
+/** A kernel of its own may grant what the host's must not; nothing of it may be seen outside. */
+function ownKernel(suite: Suite, name: string, attempts: readonly Attempt[], stage: () => Stage): void {
+  suite.own(name, { needs: ['processes'], timeoutMs: 120_000 }, async (sandbox) => {
+    const before = hostState()
+    for (const attempt of attempts) {
+      await runInside(attempt, stage(), sandbox, suite.options.capabilities.users)
+    }
+    expect(hostState()).toEqual(before)
+    expect((await (await suite.shared()).exec('echo unharmed')).stdout).toBe('unharmed\n')
+  })
 }
 
 function shellInside(suite: Suite, stage: () => Stage): void {
