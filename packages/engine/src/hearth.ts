@@ -125,6 +125,7 @@ export class Hearth implements AsyncDisposable {
       workdir: wanted.workdir ?? template.workdir ?? '/',
       user: wanted.user ?? (probe.capabilities.users ? (template.user ?? '') : ''),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
+      ...(options.progress === undefined ? {} : { progress: options.progress }),
     })
     return await this.#own(info, directory, driver, machine)
   }

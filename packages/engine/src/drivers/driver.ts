@@ -1,6 +1,6 @@
 import type { Limits, Rung, SandboxId } from '@hearth/contract'
 import type { Machine } from '../machine/machine.ts'
-import type { Template } from '../templates/template.ts'
+import type { Progress, Template } from '../templates/template.ts'
 
 /** How a limit is kept on a rung: by the kernel, by something of ours that looks from time to time, or not at all. */
 export type Enforcement = 'enforced' | 'approximate' | 'none'
@@ -52,6 +52,8 @@ export interface LaunchRequest {
   readonly workdir: string
   readonly user: string
   readonly signal?: AbortSignal
+  /** Told what takes long: the first machine of a template may need a disk image of it. */
+  readonly progress?: Progress
 }
 
 /** One rung of the ladder on this host. */

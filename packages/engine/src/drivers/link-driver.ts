@@ -61,9 +61,11 @@ export class LinkDriver implements Driver {
   }
 
   async launch(request: LaunchRequest): Promise<Machine> {
-    const keeper = await this.#services.keepers.take()
+    let keeper: PreparedKeeper | null = null
     let resources: MachineResources | null = null
     try {
+      await this.#runtime.prepareTemplate?.(request.template, this.#services, request.progress ?? (() => undefined))
+      keeper = await this.#services.keepers.take()
       const idBase = this.#services.facts.root ? this.#services.ids.allocate(request.id) : null
       const disk = await this.#disk(request)
       resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind } }
@@ -71,8 +73,7 @@ export class LinkDriver implements Driver {
       const plan = await this.#runtime.plan({ request, disk, idBase }, this.#services)
       const writes = plan.cgroup === null ? [] : this.#services.cgroups.limitWrites(keeper.cgroup, plan.cgroup)
       await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, writes)
-      const machine = await this.#open(request.id, request.directory, keeper.socket, resources, request)
-      return machine
+      return await this.#open(request.id, request.directory, keeper.socket, resources, request)
     } catch (error) {
       throw await this.#undo(error, request, keeper, resources)
     }
@@ -148,12 +149,12 @@ export class LinkDriver implements Driver {
   async #undo(
     error: unknown,
     request: LaunchRequest,
-    keeper: PreparedKeeper,
+    keeper: PreparedKeeper | null,
     resources: MachineResources | null,
   ): Promise<unknown> {
     const log = await readFile(join(request.directory, 'runtime.log'), 'utf8').catch(() => '')
     await endKeeper(request.directory)
-    await discardKeeper(keeper)
+    if (keeper !== null) await discardKeeper(keeper)
     await freeResources(request.id, request.directory, resources, this.#services)
     if (request.signal?.aborted === true)
       return new HearthError('aborted', 'the launch was abandoned', { cause: error })

@@ -1,6 +1,7 @@
 import type { Rung } from '@hearth/contract'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import type { Progress, Template } from '../templates/template.ts'
 import type { LaunchRequest, Probe } from './driver.ts'
 import type { LaunchPlan, Step } from './launch-plan.ts'
 
@@ -34,5 +35,7 @@ export interface LinkRuntime {
   /** The keeper's cgroup does not hold the sandbox's own processes, so that what it counts says nothing of them. */
   readonly countedElsewhere?: boolean
   probe(context: RuntimeContext): Promise<Probe>
+  /** Makes of a template what this rung starts from, once; nothing when it is there already. */
+  prepareTemplate?(template: Template, context: RuntimeContext, progress: Progress): Promise<void>
   plan(input: PlanInput, context: RuntimeContext): Promise<LaunchPlan>
 }
