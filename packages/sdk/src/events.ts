@@ -6,7 +6,10 @@ import { Cancellation } from './transport/cancellation.ts'
 import type { HttpClient } from './transport/http-client.ts'
 import { brokenStream, Persistence } from './transport/persistence.ts'
 
-/** Something that happened to a sandbox or to the server. */
+/**
+ * Something that happened to a sandbox or to the server. The type `dropped` is of this kind too: the follower was too slow or came too late, and of
+ * the events up to `seq` so many (`data.count`) are gone.
+ */
 export interface HearthEvent {
   /** Grows with time; `after` takes it. */
   readonly seq: number
@@ -58,10 +61,10 @@ export async function* followEvents(connection: Connection, query: EventQuery): 
         const answer = await http.send({ method: 'GET', path: '/events', query: { sandbox, after }, headers, signal })
         for await (const event of jsonEvents(answer)) {
           persistence.progressed()
-          const seen = hearthEvent(checkedEvent(event))
-          if (after !== undefined && seen.seq <= after) continue
-          after = seen.seq
-          yield seen
+          const seen = followed(event)
+          if (seen.kind === 'event' && after !== undefined && seen.event.seq <= after) continue
+          if (seen.kind !== 'dropped') after = seen.after
+          if (seen.kind !== 'position') yield seen.event
         }
         throw brokenStream('events')
       } catch (error) {
@@ -73,9 +76,27 @@ export async function* followEvents(connection: Connection, query: EventQuery): 
   }
 }
 
-function checkedEvent(event: JsonEvent): EventView {
-  if (Number.isSafeInteger(event['seq']) && typeof event['type'] === 'string') return event as unknown as EventView
-  throw new HearthError('protocol_violation', 'an event of the stream is not complete')
+type Followed =
+  | { readonly kind: 'event'; readonly event: HearthEvent; readonly after: number }
+  /** Where a stream begins that was asked for no position: without it, a break before the first event would lose some. */
+  | { readonly kind: 'position'; readonly after: number }
+  /** Some of the events before `through` are gone; others may still come. */
+  | { readonly kind: 'dropped'; readonly event: HearthEvent }
+
+function followed(event: JsonEvent): Followed {
+  const { type, seq, after, through, count } = event
+  if (type === 'following' && isPosition(after)) return { kind: 'position', after }
+  if (type === 'dropped' && isPosition(through)) {
+    return { kind: 'dropped', event: { seq: through, at: new Date(), sandbox: null, type, data: { count } } }
+  }
+  if (!isPosition(seq) || typeof type !== 'string') {
+    throw new HearthError('protocol_violation', 'an event of the stream is not complete')
+  }
+  return { kind: 'event', event: hearthEvent(event as unknown as EventView), after: seq }
+}
+
+function isPosition(value: unknown): value is number {
+  return Number.isSafeInteger(value)
 }
 
 function hearthEvent(view: EventView): HearthEvent {

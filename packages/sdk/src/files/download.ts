@@ -1,6 +1,6 @@
 import type { ReadOptions } from '@hearth/contract'
 import { checkedInteger, checkedPath } from '../checks.ts'
-import { hasCode, HearthError } from '../hearth-error.ts'
+import { hasCode } from '../hearth-error.ts'
 import type { SandboxClient } from '../sandboxes/sandbox-client.ts'
 
 const PARTIAL_CONTENT = 206
@@ -30,11 +30,24 @@ export async function* download(
     })
   if (answer === null) return
   if (length === 0) return answer.close()
-  if (range !== null && answer.status !== PARTIAL_CONTENT) {
-    answer.close()
-    throw new HearthError('protocol_violation', 'the server answered a request for a part with something else')
+  if (range === null || answer.status === PARTIAL_CONTENT) return yield* answer.chunks()
+  yield* partOf(answer.chunks(), offset, length ?? Number.MAX_SAFE_INTEGER)
+}
+
+/** Files without a size, such as those of /proc, come whole. */
+async function* partOf(
+  chunks: AsyncIterable<Uint8Array>,
+  offset: number,
+  length: number,
+): AsyncGenerator<Uint8Array, void> {
+  const end = Math.min(Number.MAX_SAFE_INTEGER, offset + length)
+  let position = 0
+  for await (const chunk of chunks) {
+    const part = chunk.subarray(Math.max(0, offset - position), Math.max(0, end - position))
+    position += chunk.length
+    if (part.length > 0) yield part
+    if (position >= end) return
   }
-  yield* answer.chunks()
 }
 
 /** Nothing cannot be asked for, so that a length of 0 asks for one byte, to hear whether the file is there. */

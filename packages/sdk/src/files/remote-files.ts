@@ -33,7 +33,7 @@ export class RemoteFiles implements Files {
 
   async write(path: string, content: Content, options: WriteOptions = {}): Promise<FileInfo> {
     const { mode, user, parents, append, exclusive, signal } = options
-    const query = { path: checkedPath(path), mode: checkedMode(mode), user, parents, append, exclusive }
+    const query = { path: checkedPath(path), mode: octal(mode), user, parents, append, exclusive }
     const answer = await upload(
       this.#client,
       { method: 'PUT', path: '/files', query, signal, timeoutMs: null },
@@ -117,6 +117,7 @@ export class RemoteFiles implements Files {
   }
 }
 
-function checkedMode(mode: number | undefined): number | undefined {
-  return mode === undefined ? undefined : checkedInteger(mode, 0, HIGHEST_MODE, 'mode')
+/** In a query a mode is octal, as people write it. */
+function octal(mode: number | undefined): string | undefined {
+  return mode === undefined ? undefined : checkedInteger(mode, 0, HIGHEST_MODE, 'mode').toString(8)
 }

@@ -58,8 +58,7 @@ export class RemotePort implements Port {
 
   /** A request to the program behind the port. Its answer is given as it is, also when it is no success. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    if (!path.startsWith('/')) throw new HearthError('invalid_request', 'path: must begin with /')
-    return await this.#client.connection.http.pass(this.#client.pathOf(`/ports/${this.port}${path}`), init)
+    return await this.#client.connection.http.pass(this.#client.pathOf(`/ports/${this.port}`), path, init)
   }
 
   /** An address that can be given to somebody without a key. */

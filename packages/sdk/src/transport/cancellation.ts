@@ -45,18 +45,19 @@ export class Cancellation {
   }
 }
 
-/** Waits, or throws when the signal fires. */
-export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject: (error: Error) => void) => {
-    if (signal.aborted) return reject(signal.reason as Error)
-    const onAbort = (): void => {
-      clearTimeout(timer)
-      reject(signal.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    }, milliseconds)
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
+/** Waits, or throws when it is cancelled. It is used up by that. */
+export async function pause(milliseconds: number, cancellation: Cancellation): Promise<void> {
+  const { signal } = cancellation
+  let timer: ReturnType<typeof setTimeout> | null = null
+  try {
+    await new Promise<void>((resolve, reject: (error: Error) => void) => {
+      const onAbort = (): void => reject(signal.reason as Error)
+      if (signal.aborted) return onAbort()
+      signal.addEventListener('abort', onAbort, { once: true })
+      timer = setTimeout(resolve, milliseconds)
+    })
+  } finally {
+    if (timer !== null) clearTimeout(timer)
+    cancellation.release()
+  }
 }

@@ -96,8 +96,8 @@ function parsed(text: string): unknown {
 
 /** What a failed `fetch`, or a body that broke, means to the caller. */
 export function networkFailure(error: unknown, signal: AbortSignal | undefined, url: string): HearthError {
-  if (signal?.aborted === true) return HearthError.isInstance(signal.reason) ? signal.reason : abortError(signal)
   if (HearthError.isInstance(error)) return error
+  if (signal?.aborted === true) return HearthError.isInstance(signal.reason) ? signal.reason : abortError(signal)
   return new HearthError('link_lost', `no answer from ${url}: ${reasonOf(error)}`, { cause: error })
 }
 

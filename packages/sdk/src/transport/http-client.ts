@@ -40,39 +40,21 @@ export class HttpClient {
 
   /** Sends the call; an answer that is no success is thrown. Its body may take any time. */
   async send(call: Call): Promise<Answer> {
-    const { answer, cancellation } = await this.#open(call)
-    cancellation.inTime()
-    return answer
+    return await this.#repeat(call, async (answer, cancellation) => {
+      cancellation.inTime()
+      return answer
+    })
   }
 
   async json<Value>(call: Call): Promise<Value> {
-    const { answer } = await this.#open(call)
+    const silenceMs = call.timeoutMs === null ? SILENCE_MS : null
     // Only the type is taken on trust: the server is the caller's own, and what must hold is checked where it is used.
-    return (await answer.json(call.timeoutMs === null ? SILENCE_MS : null)) as Value
+    return await this.#repeat(call, async (answer) => (await answer.json(silenceMs)) as Value)
   }
 
   /** For answers without content. */
   async done(call: Call): Promise<void> {
-    const { answer } = await this.#open(call)
-    await answer.bytes()
-  }
-
-  async #open(call: Call): Promise<{ answer: Answer; cancellation: Cancellation }> {
-    assertNotAborted(call.signal)
-    const url = this.urlOf(call.path, call.query)
-    const cancellation = new Cancellation(call.signal)
-    const timeoutMs = call.timeoutMs === undefined ? this.#options.timeoutMs : call.timeoutMs
-    if (timeoutMs !== null) {
-      const late = (): HearthError => new HearthError('timeout', `no answer from ${url} within ${timeoutMs} ms`)
-      cancellation.limit(timeoutMs, late)
-    }
-    try {
-      const response = await this.#attempts(call, url, cancellation)
-      return { answer: new Answer(response, cancellation, url), cancellation }
-    } catch (error) {
-      cancellation.release()
-      throw networkFailure(error, cancellation.signal, url)
-    }
+    await this.#repeat(call, async (answer) => void (await answer.bytes()))
   }
 
   urlOf(path: string, query: Call['query'] = {}): string {
@@ -94,16 +76,20 @@ export class HttpClient {
     return this.#options.apiKey === null ? {} : { authorization: `Bearer ${this.#options.apiKey}` }
   }
 
-  /** A request to a program in a sandbox: its answer, whatever it is, belongs to the caller. */
-  async pass(path: string, init: RequestInit): Promise<Response> {
+  /** A request to a program in a sandbox, below `base`: its answer, whatever it is, belongs to the caller. */
+  async pass(base: string, path: string, init: RequestInit): Promise<Response> {
+    const url = new URL(`${this.#options.url}/v1${base}${path}`)
+    // SAFETY: the request carries the key, so that a path with dots in it must not reach anything but that program.
+    if (!path.startsWith('/') || !url.href.startsWith(`${this.#options.url}/v1${base}/`)) {
+      throw new HearthError('invalid_request', 'path: must begin with / and stay below it')
+    }
     const headers = new Headers(init.headers)
     for (const [name, value] of Object.entries(this.authorization())) headers.set(name, value)
-    const url = `${this.#options.url}/v1${path}`
     const { fetch } = this.#options
     try {
       return await fetch(url, { redirect: 'manual', ...init, headers })
     } catch (error) {
-      throw networkFailure(error, init.signal ?? undefined, url)
+      throw networkFailure(error, init.signal ?? undefined, url.href)
     }
   }
 
@@ -112,21 +98,37 @@ export class HttpClient {
     return this.#options.apiKey === null ? ['hearth'] : ['hearth', `hearth-key.${this.#options.apiKey}`]
   }
 
-  async #attempts(call: Call, url: string, cancellation: Cancellation): Promise<Response> {
-    const repeatable = call.repeatable ?? call.method === 'GET'
+  /** Sends the call and uses its answer, again and again where that is safe and may help, within the time of the call. */
+  async #repeat<Value>(
+    call: Call,
+    use: (answer: Answer, cancellation: Cancellation) => Promise<Value>,
+  ): Promise<Value> {
+    assertNotAborted(call.signal)
+    const url = this.urlOf(call.path, call.query)
+    const timeoutMs = call.timeoutMs === undefined ? this.#options.timeoutMs : call.timeoutMs
+    const until = timeoutMs === null ? null : performance.now() + timeoutMs
+    const retries = (call.repeatable ?? call.method === 'GET') ? this.#options.retries : 0
+    const cancellable = (): Cancellation => {
+      const cancellation = new Cancellation(call.signal)
+      const late = (): HearthError => new HearthError('timeout', `no answer from ${url} within ${timeoutMs} ms`)
+      if (until !== null) cancellation.limit(Math.max(0, until - performance.now()), late)
+      return cancellation
+    }
     for (let attempt = 0; ; attempt++) {
+      const cancellation = cancellable()
       try {
-        return await this.#attempt(call, url, cancellation.signal)
+        return await use(await this.#attempt(call, url, cancellation), cancellation)
       } catch (error) {
         const failure = networkFailure(error, cancellation.signal, url)
-        const delay = repeatable ? retryDelayMs(failure, attempt, this.#options.retries) : null
+        cancellation.release()
+        const delay = retryDelayMs(failure, attempt, retries)
         if (delay === null) throw failure
-        await pause(delay, cancellation.signal)
+        await pause(delay, cancellable())
       }
     }
   }
 
-  async #attempt(call: Call, url: string, signal: AbortSignal): Promise<Response> {
+  async #attempt(call: Call, url: string, cancellation: Cancellation): Promise<Answer> {
     const body = call.json === undefined ? call.body : JSON.stringify(call.json)
     const headers = {
       accept: 'application/json',
@@ -134,13 +136,13 @@ export class HttpClient {
       ...(call.json === undefined ? {} : { 'content-type': 'application/json' }),
       ...call.headers,
     }
-    const init: RequestInit = { method: call.method, headers, signal, redirect: 'manual' }
+    const init: RequestInit = { method: call.method, headers, signal: cancellation.signal, redirect: 'manual' }
     if (body !== undefined) init.body = body
     if (body instanceof ReadableStream) init.duplex = 'half'
     const { fetch } = this.#options
     const response = await fetch(url, init)
     this.#clock.heard(response.headers.get('date'))
-    if (response.ok) return response
+    if (response.ok) return new Answer(response, cancellation, url)
     throw statusFailure(response, await response.text())
   }
 }

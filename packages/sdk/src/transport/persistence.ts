@@ -1,5 +1,5 @@
 import { HearthError } from '../hearth-error.ts'
-import { pause } from './cancellation.ts'
+import { Cancellation, pause } from './cancellation.ts'
 import { backoffMs, isPassing } from './retry.ts'
 
 const LONGEST_DELAY_MS = 2000
@@ -28,7 +28,7 @@ export class Persistence {
     const now = Date.now()
     this.#brokenAt ??= now
     if (now - this.#brokenAt >= this.#patienceMs) throw error
-    await pause(backoffMs(this.#failures++, LONGEST_DELAY_MS), this.#signal)
+    await pause(backoffMs(this.#failures++, LONGEST_DELAY_MS), new Cancellation(this.#signal))
   }
 }
 
