@@ -1,0 +1,76 @@
+import type { IncomingMessage } from 'node:http'
+import { HearthError, type Scope } from '@hearth/contract'
+import type { Caller } from '../../control-plane.ts'
+import type { ApiKey, ApiKeyRepository } from '../../state/index.ts'
+import type { HttpLimits } from '../limits.ts'
+import type { Operation } from '../operation.ts'
+import { KeyCache } from './key-cache.ts'
+import { effectiveScopes } from './scopes.ts'
+import { TokenBuckets } from './token-bucket.ts'
+
+/** Finds out who calls, once per call, and holds each key to its rate. */
+export class Authenticator {
+  readonly keys: KeyCache
+  readonly #limits: HttpLimits
+  readonly #requests: TokenBuckets
+  readonly #wrongKeys: TokenBuckets
+  readonly #underWay = new Map<string, number>()
+  readonly #scopes = new WeakMap<ApiKey, ReadonlySet<Scope>>()
+
+  constructor(keys: Pick<ApiKeyRepository, 'verify' | 'list'>, limits: HttpLimits) {
+    this.keys = new KeyCache(keys)
+    this.#limits = limits
+    this.#requests = new TokenBuckets(limits.requestsPerSecond, limits.requestBurst)
+    this.#wrongKeys = new TokenBuckets(limits.wrongKeysPerSecond, limits.wrongKeyBurst)
+  }
+
+  /** The key that a token stands for. Who has sent many wrong ones is not looked up any more for a while. */
+  async verify(token: string, incoming: IncomingMessage): Promise<ApiKey> {
+    const known = this.keys.known(token)
+    if (known !== null) return known
+    const address = incoming.socket.remoteAddress ?? ''
+    const waitMs = this.#wrongKeys.wait(address)
+    if (waitMs > 0) throw rateLimited('too many wrong keys from this address', waitMs)
+    try {
+      return await this.keys.verify(token)
+    } catch (error) {
+      if (HearthError.isInstance(error) && error.code === 'unauthorized') this.#wrongKeys.take(address)
+      throw error
+    }
+  }
+
+  caller(key: ApiKey, operation: Operation): Caller {
+    let scopes = this.#scopes.get(key)
+    if (scopes === undefined) {
+      scopes = effectiveScopes(key.scopes)
+      this.#scopes.set(key, scopes)
+    }
+    return this.admit({ tenantId: key.tenantId, keyId: key.id, scopes, requestId: operation.requestId }, operation)
+  }
+
+  /** Counts the call against the limits of its key until the operation ends. */
+  admit(caller: Caller, operation: Operation): Caller {
+    const { keyId } = caller
+    operation.tenantId = caller.tenantId
+    operation.keyId = keyId
+    const waitMs = this.#requests.take(keyId)
+    if (waitMs > 0) throw rateLimited('this key sends too many requests', waitMs)
+    const underWay = this.#underWay.get(keyId) ?? 0
+    if (underWay >= this.#limits.concurrentRequests) {
+      throw new HearthError('too_many', `this key has ${underWay} calls under way, which is the most that it may have`)
+    }
+    this.#underWay.set(keyId, underWay + 1)
+    operation.onEnd(() => this.#release(keyId))
+    return caller
+  }
+
+  #release(keyId: string): void {
+    const left = (this.#underWay.get(keyId) ?? 1) - 1
+    if (left === 0) this.#underWay.delete(keyId)
+    else this.#underWay.set(keyId, left)
+  }
+}
+
+function rateLimited(message: string, retryAfterMs: number): HearthError {
+  return new HearthError('rate_limited', message, { context: { retryAfterMs } })
+}

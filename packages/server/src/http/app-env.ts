@@ -1,0 +1,48 @@
+import type { HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import type { Logger } from 'pino'
+import type { Caller, ControlPlane } from '../control-plane.ts'
+import type { ApiKey, ApiKeyRepository, EventRepository, TenantRepository } from '../state/index.ts'
+import type { Authenticator } from './access/authenticator.ts'
+import type { HttpLimits } from './limits.ts'
+import type { Metrics } from './metrics.ts'
+import type { Operation } from './operation.ts'
+import type { SignedLinks } from './previews/signed-links.ts'
+import type { ProcessHandles } from './streams/process-handles.ts'
+
+export interface AppEnv {
+  Bindings: HttpBindings
+  Variables: { operation: Operation; caller: Caller; key: ApiKey }
+}
+
+export type App = OpenAPIHono<AppEnv>
+export type AppContext = Context<AppEnv>
+
+export type KeyStore = Pick<ApiKeyRepository, 'verify' | 'list' | 'create' | 'revoke' | 'any'>
+export type EventStore = Pick<EventRepository, 'page' | 'follow' | 'head'>
+export type TenantStore = Pick<TenantRepository, 'create' | 'list' | 'get' | 'setQuotas'>
+
+/** What the routes work with. One for each server. */
+export interface Services {
+  readonly controlPlane: ControlPlane
+  readonly keys: KeyStore
+  readonly events: EventStore
+  readonly tenants: TenantStore
+  readonly access: Authenticator
+  readonly links: SignedLinks
+  readonly processes: ProcessHandles
+  readonly limits: HttpLimits
+  readonly metrics: Metrics
+  readonly logger: Logger
+  /** Rejects while the server cannot do its work. */
+  readonly ready: () => Promise<void>
+  /** Where previews are reached, for example `localhost`, and the port of this server. */
+  readonly preview: { readonly domain: string; readonly port: () => number }
+}
+
+/** For an answer that was written to the connection itself. Its type is nobody's business but the connection's. */
+export function alreadySent(): never {
+  return RESPONSE_ALREADY_SENT as never
+}

@@ -1,0 +1,93 @@
+import { HearthError } from '@hearth/contract'
+import { bearerToken } from './access/key-cache.ts'
+import type { App, AppContext, Services } from './app-env.ts'
+import { failureHeaders, failureOf, statusOf } from './failures.ts'
+import { newApp } from './openapi.ts'
+import type { Operations } from './operations.ts'
+import { archiveRoutes } from './routes/archive.ts'
+import { codeRoutes } from './routes/code.ts'
+import { eventRoutes } from './routes/events.ts'
+import { execRoutes } from './routes/exec.ts'
+import { fileTreeRoutes } from './routes/file-tree.ts'
+import { fileRoutes } from './routes/files.ts'
+import { keyRoutes } from './routes/keys.ts'
+import { portRoutes } from './routes/ports.ts'
+import { processRoutes } from './routes/processes.ts'
+import { sandboxRoutes } from './routes/sandboxes.ts'
+import { systemRoutes } from './routes/system.ts'
+import { tenantRoutes } from './routes/tenants.ts'
+import { watchRoutes } from './routes/watch.ts'
+import { webSocketRoutes } from './routes/web-sockets.ts'
+
+/** The API. Everything below `/v1` needs a key; whatever fails is an error body. */
+export function createApp(services: Services, operations: Operations): App {
+  const app = newApp()
+  app.openAPIRegistry.registerComponent('securitySchemes', 'key', {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A key: `hearth_...`. What it may do are its scopes.',
+  })
+  app.use(async (context, next) => {
+    context.set('operation', operations.of(context.env.incoming))
+    await next()
+  })
+  app.use('/v1/*', async (context, next) => {
+    const operation = context.get('operation')
+    const key = await services.access.verify(
+      bearerToken(context.env.incoming.headers.authorization),
+      context.env.incoming,
+    )
+    context.set('key', key)
+    context.set('caller', services.access.caller(key, operation))
+    await next()
+  })
+  systemRoutes(app, services)
+  sandboxRoutes(app, services)
+  execRoutes(app, services)
+  processRoutes(app, services)
+  fileRoutes(app, services)
+  fileTreeRoutes(app, services)
+  archiveRoutes(app, services)
+  watchRoutes(app, services)
+  codeRoutes(app, services)
+  webSocketRoutes(app, services)
+  portRoutes(app, services)
+  eventRoutes(app, services)
+  keyRoutes(app, services)
+  tenantRoutes(app, services)
+
+  const methods = methodTable(app)
+  app.notFound((context) => {
+    const allowed = methods(context.req.path)
+    if (allowed.length === 0)
+      return failureResponse(context, new HearthError('not_found', 'there is nothing at this path'))
+    const message = `${context.req.method} is not for this path`
+    return failureResponse(
+      context,
+      new HearthError('method_not_allowed', message, { context: { allow: allowed.join(', ') } }),
+    )
+  })
+  app.onError((error, context) => failureResponse(context, error))
+  return app
+}
+
+export function failureResponse(context: AppContext, error: unknown): Response {
+  const operation = context.get('operation')
+  const failure = operation.failed(error)
+  const body = JSON.stringify({ error: failureOf(failure, operation.requestId) })
+  return new Response(body, { status: statusOf(failure), headers: failureHeaders(failure) })
+}
+
+/** Which methods a path has, from the description itself. */
+function methodTable(app: App): (path: string) => string[] {
+  const known: { readonly pattern: RegExp; readonly method: string }[] = []
+  for (const definition of app.openAPIRegistry.definitions) {
+    if (definition.type !== 'route') continue
+    const pattern = new RegExp(`^${definition.route.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+    known.push({ pattern, method: definition.route.method.toUpperCase() })
+  }
+  return (path) => {
+    const methods = known.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    return [...new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods)]
+  }
+}

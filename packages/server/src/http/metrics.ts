@@ -1,0 +1,44 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+
+/** What Prometheus is told. Labels come from fixed sets alone, so that no client can make new series. */
+export class Metrics {
+  readonly registry = new Registry()
+  readonly #operations: Counter<'operation' | 'outcome' | 'code'>
+  readonly #durations: Histogram<'operation'>
+  readonly #active: Gauge<'operation'>
+
+  constructor() {
+    const registers = [this.registry]
+    collectDefaultMetrics({ register: this.registry, prefix: 'hearth_' })
+    this.#operations = new Counter({
+      name: 'hearth_operations_total',
+      help: 'Operations of the API by outcome; code is empty for those that went well.',
+      labelNames: ['operation', 'outcome', 'code'],
+      registers,
+    })
+    this.#durations = new Histogram({
+      name: 'hearth_operation_duration_seconds',
+      help: 'From the first byte of the headers to the end of the answer.',
+      labelNames: ['operation'],
+      buckets: SECONDS,
+      registers,
+    })
+    this.#active = new Gauge({
+      name: 'hearth_streams_active',
+      help: 'Streams and WebSockets under way.',
+      labelNames: ['operation'],
+      registers,
+    })
+  }
+
+  ended(operation: string, outcome: string, code: string, milliseconds: number): void {
+    this.#operations.inc({ operation, outcome, code })
+    this.#durations.observe({ operation }, milliseconds / 1000)
+  }
+
+  streaming(operation: string, change: 1 | -1): void {
+    this.#active.inc({ operation }, change)
+  }
+}

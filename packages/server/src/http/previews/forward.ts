@@ -1,0 +1,59 @@
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import { HearthError, type Sandbox } from '@hearth/contract'
+import type { Services } from '../app-env.ts'
+import { requestHeaders, type PreviewMode } from './headers.ts'
+import { PortDuplex } from './port-duplex.ts'
+
+export interface Forwarding {
+  readonly services: Services
+  readonly incoming: IncomingMessage
+  readonly sandbox: Sandbox
+  readonly port: number
+  readonly path: string
+  readonly mode: PreviewMode
+  /** Ends everything when the client has gone. */
+  readonly signal: AbortSignal
+}
+
+/** A request to the program, on a connection of its own. Its body is not sent yet. */
+export async function openUpstream(forwarding: Forwarding, upgrade: boolean): Promise<ClientRequest> {
+  const { incoming, services, sandbox, port, path, mode, signal } = forwarding
+  const timeout = AbortSignal.timeout(services.limits.previewConnectMs)
+  const connection = await sandbox.port(port).connect({ signal: AbortSignal.any([signal, timeout]) })
+  const duplex = new PortDuplex(connection)
+  // Whoever reads or writes it hears of its errors as well.
+  duplex.on('error', () => {})
+  try {
+    const host = mode === 'host' ? (incoming.headers.host ?? 'localhost') : `localhost:${port}`
+    const request = httpRequest({
+      method: incoming.method ?? 'GET',
+      path,
+      setHost: false,
+      createConnection: () => duplex,
+      maxHeaderSize: services.limits.headerBytes,
+    })
+    for (const [name, value] of requestHeaders(incoming, mode, host)) request.appendHeader(name, value)
+    request.setHeader('connection', upgrade ? 'Upgrade' : 'close')
+    if (upgrade) request.setHeader('upgrade', 'websocket')
+    signal.addEventListener('abort', () => request.destroy(), { once: true })
+    return request
+  } catch (error) {
+    duplex.destroy()
+    throw new HearthError('invalid_request', 'the request cannot be passed on as it is', { cause: error })
+  }
+}
+
+/** What the program did wrong, as what the client is told. */
+export function upstreamFailure(error: unknown): HearthError {
+  if (HearthError.isInstance(error)) return error
+  return new HearthError('port_refused', 'the program in the sandbox broke the connection or does not speak HTTP', {
+    cause: error,
+  })
+}
+
+export function answerTimeout(request: ClientRequest, milliseconds: number): () => void {
+  const timer = setTimeout(() => {
+    request.destroy(new HearthError('timeout', `the program in the sandbox did not answer in ${milliseconds} ms`))
+  }, milliseconds)
+  return () => clearTimeout(timer)
+}

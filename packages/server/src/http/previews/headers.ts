@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http'
+
+export const KEY_HEADER = 'x-hearth-key'
+export const LINK_PARAMETER = 'hearth_link'
+export const LINK_COOKIE = 'hearth_preview'
+
+/** They belong to one connection and end with it. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** What a client could say about itself that only this server may say, and what this server has dealt with already. */
+const OURS = new Set([
+  KEY_HEADER,
+  'host',
+  'expect',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+])
+
+/** Would act on the origin of the API, which a program in a sandbox has no say over. */
+const OF_THE_ORIGIN =
+  /^(set-cookie|access-control-.*|service-worker-allowed|clear-site-data|strict-transport-security|alt-svc|content-security-policy)$/
+
+export type PreviewMode = 'host' | 'path'
+
+/**
+ * Headers for the program in the sandbox. SAFETY: no key and no cookie of ours is ever among them, since what runs there is
+ * hostile and the caller's key is worth more than the sandbox.
+ */
+export function requestHeaders(incoming: IncomingMessage, mode: PreviewMode, host: string): [string, string][] {
+  const dropped = connectionOptions(incoming.headers.connection)
+  const kept: [string, string][] = [['host', host]]
+  for (const [name, value] of pairs(incoming.rawHeaders)) {
+    const lower = name.toLowerCase()
+    if (HOP_BY_HOP.has(lower) || OURS.has(lower) || dropped.has(lower)) continue
+    if (lower === 'authorization' && (mode === 'path' || /hearth_key_/i.test(value))) continue
+    if (lower === 'sec-websocket-protocol') {
+      const others = listed(value).filter((protocol) => !protocol.startsWith('hearth-key.'))
+      if (others.length > 0) kept.push([name, others.join(', ')])
+    } else if (lower === 'cookie') {
+      const others = mode === 'path' ? '' : otherCookies(value)
+      if (others !== '') kept.push([name, others])
+    } else kept.push([name, value])
+  }
+  kept.push(['x-forwarded-host', incoming.headers.host ?? ''], ['x-forwarded-proto', 'http'])
+  return kept
+}
+
+/** Headers for the client, flat. A program in a sandbox speaks for its own host name and for nothing else. */
+export function responseHeaders(upstream: IncomingMessage, mode: PreviewMode): string[] {
+  const dropped = connectionOptions(upstream.headers.connection)
+  const kept: string[] = []
+  for (const [name, value] of pairs(upstream.rawHeaders)) {
+    const lower = name.toLowerCase()
+    if (HOP_BY_HOP.has(lower) || dropped.has(lower)) continue
+    if (mode === 'path' && OF_THE_ORIGIN.test(lower)) continue
+    if (lower === 'set-cookie') {
+      if (!value.trimStart().startsWith(`${LINK_COOKIE}=`)) kept.push(name, value.replaceAll(/;\s*domain=[^;]*/gi, ''))
+    } else kept.push(name, value)
+  }
+  if (mode === 'path') kept.push('content-security-policy', 'sandbox', 'x-content-type-options', 'nosniff')
+  return kept
+}
+
+export function cookieValue(header: string | undefined, name: string): string | null {
+  for (const cookie of (header ?? '').split(';')) {
+    const [found, ...value] = cookie.trim().split('=')
+    if (found === name) return value.join('=')
+  }
+  return null
+}
+
+function otherCookies(header: string): string {
+  const cookies = header.split(';').map((cookie) => cookie.trim())
+  return cookies.filter((cookie) => cookie !== '' && cookie.split('=')[0]?.trim() !== LINK_COOKIE).join('; ')
+}
+
+function connectionOptions(header: string | undefined): ReadonlySet<string> {
+  return new Set(listed(header ?? '').map((option) => option.toLowerCase()))
+}
+
+function listed(value: string): string[] {
+  return value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+}
+
+function pairs(raw: readonly string[]): [string, string][] {
+  const found: [string, string][] = []
+  for (let index = 0; index + 1 < raw.length; index += 2) found.push([raw[index] ?? '', raw[index + 1] ?? ''])
+  return found
+}

@@ -1,0 +1,74 @@
+import { z } from '@hono/zod-openapi'
+import { eventPageSchema, eventViewSchema, sandboxIdSchema, type EventView } from '@hearth/contract'
+import type { StoredEvent } from '../../state/index.ts'
+import type { App, AppContext, Services } from '../app-env.ts'
+import { describeRoute, queryInteger } from '../openapi.ts'
+import { answerWithEvents } from '../streams/event-stream.ts'
+import { lastEventId } from './processes.ts'
+
+const query = z.object({
+  sandbox: sandboxIdSchema.optional(),
+  after: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
+  limit: queryInteger(1, 1000).optional(),
+})
+
+export function eventRoutes(app: App, services: Services): void {
+  const events = describeRoute(
+    {
+      name: 'event.list',
+      summary: 'What happened: a page, or with `Accept: text/event-stream` what happens',
+      scope: 'sandbox:read',
+    },
+    {
+      method: 'get',
+      path: '/v1/events',
+      request: { query },
+      responses: {
+        200: {
+          description: 'Events of the tenant in their order. A stream without `after` begins now.',
+          content: {
+            'application/json': { schema: eventPageSchema },
+            'text/event-stream': { schema: eventViewSchema },
+          },
+        },
+      },
+    },
+  )
+  app.openapi(events, async (context) => {
+    const { sandbox, after, limit } = context.req.valid('query')
+    const filter = {
+      tenantId: context.get('caller').tenantId,
+      ...(sandbox === undefined ? {} : { sandboxId: sandbox }),
+    }
+    if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) {
+      return await followEvents(context, services, filter, after ?? lastEventId(context))
+    }
+    const page = await services.events.page({ ...filter, after: after ?? 0, limit: limit ?? 100 })
+    return context.json({ items: page.events.map(eventView), next: page.next, dropped: page.dropped }, 200)
+  })
+}
+
+async function followEvents(
+  context: AppContext,
+  services: Services,
+  filter: { readonly tenantId: string; readonly sandboxId?: string },
+  after: number | null,
+): Promise<never> {
+  const stop = new AbortController()
+  const from = after ?? (await services.events.head())
+  return await answerWithEvents(context, services, {
+    stop: () => stop.abort(),
+    work: async (stream) => {
+      for await (const page of services.events.follow({ ...filter, after: from, signal: stop.signal })) {
+        if (page.dropped !== null) await stream.send({ type: 'dropped', ...page.dropped }, page.dropped.through)
+        for (const event of page.events) await stream.send(eventView(event), event.seq)
+      }
+    },
+  })
+}
+
+function eventView(event: StoredEvent): EventView {
+  const { seq, at, sandboxId, type, data } = event
+  const known = typeof data === 'object' && data !== null && !Array.isArray(data) ? data : {}
+  return { seq, at: new Date(at).toISOString(), sandbox: sandboxId, type, data: { ...known } }
+}

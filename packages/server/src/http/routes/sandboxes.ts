@@ -1,0 +1,165 @@
+import { z } from '@hono/zod-openapi'
+import {
+  createSandboxSchema,
+  pageSchema,
+  renewSchema,
+  rungSchema,
+  rungViewSchema,
+  sandboxStateSchema,
+  sandboxViewSchema,
+  statsViewSchema,
+} from '@hearth/contract'
+import type { App, AppContext, Services } from '../app-env.ts'
+import { requireScope } from '../access/scopes.ts'
+import { boundedJson } from '../bodies/json-body.ts'
+import { answerPatiently } from '../bodies/patient-answer.ts'
+import { describeRoute, jsonAnswer, jsonBody, noContent, queryInteger, sandboxParameters } from '../openapi.ts'
+import { sandboxId, withSandbox } from '../sandbox-use.ts'
+
+const oneSandbox = { 200: jsonAnswer(sandboxViewSchema, 'The sandbox.') } as const
+const idempotencyKey = z.string().regex(/^[\x21-\x7e]{1,255}$/)
+const METADATA = 'metadata.'
+
+export function sandboxRoutes(app: App, services: Services): void {
+  const { controlPlane, limits } = services
+  const before = boundedJson(limits)
+
+  const create = describeRoute(
+    { name: 'sandbox.create', summary: 'Create a sandbox', scope: 'sandbox:write', before },
+    {
+      method: 'post',
+      path: '/v1/sandboxes',
+      request: {
+        ...jsonBody(createSandboxSchema),
+        headers: z.object({ 'idempotency-key': idempotencyKey.optional() }),
+      },
+      responses: { 201: jsonAnswer(sandboxViewSchema, 'The sandbox runs.') },
+    },
+  )
+  app.openapi(create, async (context) => {
+    const request = context.req.valid('json')
+    const caller = context.get('caller')
+    if (request.persistent === true) requireScope(caller.scopes, 'sandbox:persistent')
+    const operation = context.get('operation')
+    const options = { idempotencyKey: context.req.valid('header')['idempotency-key'] ?? null, signal: operation.signal }
+    const made = controlPlane.create(caller, request, options).then((view) => {
+      operation.sandboxId = view.id
+      return view
+    })
+    return await answerPatiently(context, services, 201, made)
+  })
+
+  const list = describeRoute(
+    { name: 'sandbox.list', summary: 'List sandboxes; `metadata.KEY=VALUE` filters, too', scope: 'sandbox:read' },
+    {
+      method: 'get',
+      path: '/v1/sandboxes',
+      request: {
+        query: z.object({
+          limit: queryInteger(1, 1000).optional(),
+          cursor: z.string().max(256).optional(),
+          state: sandboxStateSchema.optional(),
+          rung: rungSchema.optional(),
+        }),
+      },
+      responses: { 200: jsonAnswer(pageSchema(sandboxViewSchema), 'One page, newest first.') },
+    },
+  )
+  app.openapi(list, async (context) => {
+    const { limit = 100, cursor = null, state = null, rung = null } = context.req.valid('query')
+    const query = { limit, cursor, state, rung, metadata: metadataFilter(context) }
+    const page = await controlPlane.list(context.get('caller'), query)
+    return context.json({ items: [...page.items], next: page.next }, 200)
+  })
+
+  lifeRoutes(app, services)
+  stateRoutes(app, services)
+}
+
+function lifeRoutes(app: App, { controlPlane, limits }: Services): void {
+  const get = describeRoute(
+    { name: 'sandbox.get', summary: 'Get a sandbox', scope: 'sandbox:read' },
+    { method: 'get', path: '/v1/sandboxes/{id}', request: { params: sandboxParameters }, responses: oneSandbox },
+  )
+  app.openapi(get, async (context) =>
+    context.json(await controlPlane.get(context.get('caller'), sandboxId(context)), 200),
+  )
+
+  const remove = describeRoute(
+    { name: 'sandbox.delete', summary: 'End a sandbox and remove it', scope: 'sandbox:write' },
+    { method: 'delete', path: '/v1/sandboxes/{id}', request: { params: sandboxParameters }, responses: noContent },
+  )
+  app.openapi(remove, async (context) => {
+    await controlPlane.delete(context.get('caller'), sandboxId(context))
+    return context.body(null, 204)
+  })
+
+  const renew = describeRoute(
+    { name: 'sandbox.renew', summary: 'Move the deadline', scope: 'sandbox:write', before: boundedJson(limits) },
+    {
+      method: 'post',
+      path: '/v1/sandboxes/{id}/renew',
+      request: { params: sandboxParameters, ...jsonBody(renewSchema) },
+      responses: oneSandbox,
+    },
+  )
+  app.openapi(renew, async (context) => {
+    const { ttlMs } = context.req.valid('json')
+    return context.json(await controlPlane.renew(context.get('caller'), sandboxId(context), ttlMs), 200)
+  })
+}
+
+function stateRoutes(app: App, services: Services): void {
+  const { controlPlane } = services
+  const pause = describeRoute(
+    { name: 'sandbox.pause', summary: 'Freeze all processes', scope: 'sandbox:write' },
+    { method: 'post', path: '/v1/sandboxes/{id}/pause', request: { params: sandboxParameters }, responses: oneSandbox },
+  )
+  app.openapi(pause, async (context) =>
+    context.json(await controlPlane.pause(context.get('caller'), sandboxId(context)), 200),
+  )
+
+  const resume = describeRoute(
+    { name: 'sandbox.resume', summary: 'Thaw all processes', scope: 'sandbox:write' },
+    {
+      method: 'post',
+      path: '/v1/sandboxes/{id}/resume',
+      request: { params: sandboxParameters },
+      responses: oneSandbox,
+    },
+  )
+  app.openapi(resume, async (context) =>
+    context.json(await controlPlane.resume(context.get('caller'), sandboxId(context)), 200),
+  )
+
+  const stats = describeRoute(
+    { name: 'sandbox.stats', summary: 'What a sandbox uses', scope: 'sandbox:read' },
+    {
+      method: 'get',
+      path: '/v1/sandboxes/{id}/stats',
+      request: { params: sandboxParameters },
+      responses: { 200: jsonAnswer(statsViewSchema, 'Usage now.') },
+    },
+  )
+  app.openapi(stats, async (context) => {
+    return context.json(await withSandbox(services, context, (sandbox) => sandbox.stats()), 200)
+  })
+
+  const rungs = describeRoute(
+    { name: 'rung.list', summary: 'What works on this host', scope: null },
+    {
+      method: 'get',
+      path: '/v1/rungs',
+      responses: { 200: jsonAnswer(z.object({ items: z.array(rungViewSchema) }), 'All rungs, weakest first.') },
+    },
+  )
+  app.openapi(rungs, async (context) => {
+    const items = structuredClone(await controlPlane.rungs()) as z.output<typeof rungViewSchema>[]
+    return context.json({ items }, 200)
+  })
+}
+
+function metadataFilter(context: AppContext): Record<string, string> {
+  const entries = Object.entries(context.req.query()).filter(([name]) => name.startsWith(METADATA))
+  return Object.fromEntries(entries.map(([name, value]) => [name.slice(METADATA.length), value]))
+}

@@ -1,0 +1,166 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { HearthError } from '@hearth/contract'
+import type { Caller } from '../control-plane.ts'
+import { requireScope } from './access/scopes.ts'
+import { webSocketToken } from './access/web-socket-key.ts'
+import type { Services } from './app-env.ts'
+import { refuseSocket, statusOf } from './failures.ts'
+import type { Operation } from './operation.ts'
+import type { Operations } from './operations.ts'
+import { forwardUpgrade } from './previews/forward-upgrade.ts'
+import { parsePortPath } from './previews/port-path.ts'
+import { previewAccess } from './previews/preview-access.ts'
+import { parseHost, type PreviewTarget } from './previews/preview-host.ts'
+import { useSandbox } from './sandbox-use.ts'
+import { attachSession } from './streams/attach-session.ts'
+import { onceGone } from './streams/event-stream.ts'
+import { FrameSockets, type FrameSocket } from './streams/frame-socket.ts'
+import { portSession } from './streams/port-session.ts'
+
+interface Upgrade {
+  readonly incoming: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+  readonly operation: Operation
+  /** Told when the answer to the handshake is known. */
+  readonly answered: (status: number) => void
+}
+
+const ATTACH = /^\/v1\/sandboxes\/([^/?]{1,64})\/processes\/(\d{1,10})\/attach(?:\?(.*))?$/
+const PORT_STREAM = /^\/v1\/sandboxes\/([^/?]{1,64})\/ports\/(\d{1,5})\/stream(?:\?.*)?$/
+
+/** Everything that asks to become a WebSocket. */
+export class Upgrades {
+  readonly #services: Services
+  readonly #operations: Operations
+  readonly #sockets: FrameSockets
+
+  constructor(services: Services, operations: Operations) {
+    this.#services = services
+    this.#operations = operations
+    this.#sockets = new FrameSockets(services.limits)
+  }
+
+  async handle(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    let status = 0
+    const operation = this.#operations.beginUpgrade(incoming, socket, () => status)
+    // A socket that breaks also closes, and that is what is listened for.
+    socket.on('error', () => socket.destroy())
+    const answered = (sent: number): void => {
+      status = sent
+    }
+    try {
+      await this.#route({ incoming, socket, head, operation, answered })
+    } catch (error) {
+      const failure = operation.failed(error)
+      if (status !== 0) return void socket.destroy()
+      status = statusOf(failure)
+      refuseSocket(socket, failure, operation.requestId)
+    }
+  }
+
+  async #route(upgrade: Upgrade): Promise<void> {
+    const { incoming, operation } = upgrade
+    const host = parseHost(incoming.headers.host, this.#services.preview.domain)
+    if (host.kind === 'unknown') throw new HearthError('not_found', 'this host name is no preview')
+    if (host.kind === 'preview') return await this.#preview(upgrade, host.target)
+    const caller = await this.#caller(upgrade)
+    const url = incoming.url ?? ''
+    const attach = ATTACH.exec(url)
+    if (attach !== null) return await this.#attach(upgrade, caller, attach)
+    const stream = PORT_STREAM.exec(url)
+    if (stream !== null) return await this.#portStream(upgrade, caller, stream)
+    const forward = parsePortPath(url)
+    if (forward === null) throw new HearthError('not_found', 'there is no WebSocket at this path')
+    operation.name = 'port.forward'
+    requireScope(caller.scopes, 'ports')
+    await this.#forward(upgrade, caller, forward, forward.path, 'path')
+  }
+
+  async #caller({ incoming, operation }: Upgrade): Promise<Caller> {
+    const { access } = this.#services
+    return access.caller(await access.verify(webSocketToken(incoming), incoming), operation)
+  }
+
+  async #attach(upgrade: Upgrade, caller: Caller, match: RegExpExecArray): Promise<void> {
+    const [, id = '', process = '', query = ''] = match
+    upgrade.operation.name = 'process.attach'
+    requireScope(caller.scopes, 'exec')
+    const offset = new URLSearchParams(query).get('offset') ?? '0'
+    if (!/^\d{1,15}$/.test(offset)) throw new HearthError('invalid_request', 'query.offset: must be an integer')
+    using use = await useSandbox(this.#services, caller, id)
+    upgrade.operation.sandboxId = use.sandbox.id
+    const attached = await this.#services.processes.attach(use.sandbox, Number(process), Number(offset))
+    try {
+      await this.#session(upgrade, (socket) => attachSession(socket, attached))
+    } finally {
+      await this.#services.processes.release(use.sandbox, attached)
+    }
+  }
+
+  async #portStream(upgrade: Upgrade, caller: Caller, match: RegExpExecArray): Promise<void> {
+    const [, id = '', port = ''] = match
+    upgrade.operation.name = 'port.stream'
+    requireScope(caller.scopes, 'ports')
+    using use = await useSandbox(this.#services, caller, id)
+    upgrade.operation.sandboxId = use.sandbox.id
+    const target = use.sandbox.port(Number(port))
+    await this.#session(upgrade, async (socket) => {
+      const signal = AbortSignal.any([
+        upgrade.operation.signal,
+        AbortSignal.timeout(this.#services.limits.previewConnectMs),
+      ])
+      await portSession(socket, await target.connect({ signal }))
+    })
+  }
+
+  /** From the handshake to the close. What fails after the handshake is told on the WebSocket. */
+  async #session(upgrade: Upgrade, work: (socket: FrameSocket) => Promise<void>): Promise<void> {
+    const { incoming, socket, head, operation } = upgrade
+    const { metrics } = this.#services
+    const frames = await this.#sockets.accept(incoming, socket, head, operation.requestId)
+    upgrade.answered(101)
+    metrics.streaming(operation.name, 1)
+    operation.onEnd(() => metrics.streaming(operation.name, -1))
+    operation.streams((reason) => void frames.fail(reason))
+    try {
+      await work(frames)
+    } catch (error) {
+      const failure = operation.failed(error)
+      await frames.fail(failure)
+    }
+  }
+
+  async #preview(upgrade: Upgrade, target: PreviewTarget): Promise<void> {
+    upgrade.operation.name = 'preview.forward'
+    const { caller, path } = await previewAccess(this.#services, upgrade.incoming, target, upgrade.operation)
+    await this.#forward(upgrade, caller, target, path, 'host')
+  }
+
+  async #forward(
+    upgrade: Upgrade,
+    caller: Caller,
+    target: PreviewTarget,
+    path: string,
+    mode: 'host' | 'path',
+  ): Promise<void> {
+    const { incoming, socket, head, operation } = upgrade
+    const services = this.#services
+    const use = await useSandbox(services, caller, target.sandbox)
+    operation.sandboxId = use.sandbox.id
+    operation.onEnd(() => use[Symbol.dispose]())
+    operation.streams(() => socket.destroy())
+    onceGone(operation, () => socket.destroy())
+    const forwarding = {
+      services,
+      incoming,
+      sandbox: use.sandbox,
+      port: target.port,
+      path,
+      mode,
+      signal: operation.signal,
+    }
+    upgrade.answered(await forwardUpgrade(forwarding, socket, head))
+  }
+}
