@@ -24,8 +24,10 @@ describe('a guest that lies', () => {
 
   beforeEach(async () => {
     // One honest sandbox first, so that what stays open for good is open before counting.
-    await using honest = new Hearth({ home, spareKeepers: 0 })
+    const honest = new Hearth({ home, spareKeepers: 0 })
     await (await honest.create(spec)).kill()
+    await honest.dispose()
+    await eventually('the honest one is gone', () => takeInventory(home).processes.length === 0)
     before = takeInventory(home)
   })
 

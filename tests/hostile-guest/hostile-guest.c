@@ -1,4 +1,4 @@
-/* A guest that lies. As `keeper` it is the real program; inside it behaves as BEHAVIOUR says. */
+/* A guest that lies. Outside (`keeper` and the like) it is the real program; inside it behaves as BEHAVIOUR says. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +134,7 @@ static void on_spawn(uint32_t channel) {
 }
 
 int main(int count, char **arguments) {
-    if (count > 1 && strcmp(arguments[1], "keeper") == 0) {
+    if (count > 1) {
         arguments[0] = REAL_GUEST;
         execv(REAL_GUEST, arguments);
         _exit(127);

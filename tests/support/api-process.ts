@@ -1,0 +1,74 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Hearth as Engine } from '@hearth/engine'
+import { Hearth, type HearthOptions } from '@hearth/sdk'
+
+const PROGRAM = join(import.meta.dirname, 'api-server.ts')
+
+/** A server with a home of its own in another process, which can be killed and started again at the same address. */
+export class ApiProcess implements AsyncDisposable {
+  readonly #home: string
+  readonly #secret = randomBytes(32).toString('hex')
+  #child: ChildProcess | null = null
+  #port = 0
+  #key = ''
+
+  private constructor(home: string) {
+    this.#home = home
+  }
+
+  static async start(): Promise<ApiProcess> {
+    const server = new ApiProcess(await mkdtemp(join(tmpdir(), 'hearth-api-')))
+    await server.start()
+    return server
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`
+  }
+
+  /** What a client elsewhere finds this server by. */
+  get environment(): Record<string, string> {
+    return { HEARTH_URL: this.url, HEARTH_API_KEY: this.#key }
+  }
+
+  client(options: HearthOptions = {}): Hearth {
+    return new Hearth({ url: this.url, apiKey: this.#key, ...options })
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, [PROGRAM, this.#home, String(this.#port), this.#secret], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    this.#child = child
+    for await (const line of createInterface(child.stdout)) {
+      const { url, key } = JSON.parse(line) as { url: string; key: string | null }
+      this.#port = Number(new URL(url).port)
+      this.#key = key ?? this.#key
+      return
+    }
+    throw new Error('the server ended before it listened')
+  }
+
+  async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    const child = this.#child
+    this.#child = null
+    if (child === null || child.exitCode !== null) return
+    child.kill(signal)
+    await once(child, 'exit')
+  }
+
+  /** Ends the server and every sandbox of its home. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill('SIGTERM')
+    const engine = new Engine({ home: this.#home, spareKeepers: 0 })
+    for (const { id } of await engine.survey()) await engine.discard(id)
+    await engine.dispose()
+    await rm(this.#home, { recursive: true, force: true })
+  }
+}
