@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -11,7 +11,8 @@ export class ProcessTracker {
   constructor() {
     const hierarchy = process.getuid?.() === 0 ? unusedHierarchy() : null
     this.#group = hierarchy === null ? null : join(hierarchy, `hearth-tests-${process.pid}`)
-    if (this.#group === null) return
+    if (hierarchy === null || this.#group === null) return
+    removeEmptyGroups(hierarchy)
     mkdirSync(this.#group, { recursive: true })
     writeFileSync(join(this.#group, 'cgroup.procs'), String(process.pid))
   }
@@ -28,6 +29,18 @@ export class ProcessTracker {
       .filter((pid) => Number(pid) !== process.pid)
       .flatMap((pid) => commandLine(pid) ?? [])
       .sort()
+  }
+}
+
+/** A process cannot remove the group that it ends in, so the next one does. */
+function removeEmptyGroups(hierarchy: string): void {
+  for (const name of readdirSync(hierarchy).filter((entry) => entry.startsWith('hearth-tests-'))) {
+    try {
+      rmdirSync(join(hierarchy, name))
+    } catch (error) {
+      // In use, or removed by another one just now.
+      if (!['EBUSY', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    }
   }
 }
 
