@@ -1,0 +1,21 @@
+import type { Hearth } from '@hearth/engine'
+import type { Store } from '../state/index.ts'
+import type { Admission } from './admission.ts'
+import type { LiveSandboxes } from './live-sandboxes.ts'
+import type { Step } from './steps.ts'
+
+/** What all parts of the lifecycle share. */
+export interface Context {
+  readonly store: Store
+  readonly hearth: Hearth
+  /** Of this home. It owns the leases too: the lock of the home makes sure that one process at a time has it. */
+  readonly hostId: string
+  readonly leaseMs: number
+  readonly live: LiveSandboxes
+  readonly admission: Admission
+  /** Creates under way in this process, by operation: who comes with the same key waits here. */
+  readonly creating: Map<string, Promise<unknown>>
+  readonly step: (name: Step) => void
+  /** For what fails while nobody waits for it. */
+  readonly report: (what: string, error: unknown) => void
+}

@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { STEPS } from './steps.ts'
+import { TestHome, type TestServer } from './test-server.ts'
+
+/** Runs a server until it dies at the step, and gives what its clients were answered. */
+async function crash(home: TestHome, step: string): Promise<Map<string, string>> {
+  const victim = spawn(process.execPath, [join(import.meta.dirname, 'crash-victim.ts'), home.path, step], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [output, signal] = await Promise.all([
+    text(victim.stdout),
+    new Promise<string | null>((resolve) => victim.once('exit', (_code, name) => resolve(name))),
+  ])
+  expect(signal).toBe('SIGKILL')
+  return new Map(
+    output
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.split(' ') as [string, string]),
+  )
+}
+
+/** What must hold after any crash, whatever was under way. */
+async function expectAgreement(home: TestHome, server: TestServer): Promise<Record<string, string>> {
+  await server.plane.recovered
+  const states = await server.states()
+  const alive = Object.keys(states)
+    .filter((id) => states[id] === 'running' || states[id] === 'paused')
+    .toSorted()
+  expect(Object.values(states).filter((state) => !['running', 'paused', 'stopped'].includes(state))).toEqual([])
+  expect(await home.keepers()).toEqual(alive)
+  expect(await home.directories()).toEqual(alive)
+  expect(await server.store.operations.claim({ owner: 'nobody', leaseMs: 1, limit: 10 })).toEqual([])
+  expect(server.problems).toEqual([])
+  return states
+}
+
+/** Its command goes on, and its output from the beginning is there. */
+async function expectTicking(server: TestServer, answered: ReadonlyMap<string, string>): Promise<void> {
+  using use = await server.plane.use(await server.caller(), answered.get('bystander') ?? '')
+  const process = await use.sandbox.attach(Number(answered.get('ticker')))
+  const started = Date.now()
+  let output = ''
+  for await (const { data } of process.output) {
+    output += Buffer.from(data).toString()
+    if (Date.now() - started > 200) break
+  }
+  const numbers = output.split('\n').slice(0, -1).map(Number)
+  expect(numbers.length).toBeGreaterThan(5)
+  expect(numbers).toEqual(numbers.map((_, index) => index + 1))
+}
+
+async function expectNothingAfterDeletes(home: TestHome, server: TestServer): Promise<void> {
+  for (const id of Object.keys(await server.states())) await server.plane.delete(await server.caller(), id)
+  expect([await server.states(), await home.directories(), await home.keepers(), home.mounts()]).toEqual([
+    {},
+    [],
+    [],
+    [],
+  ])
+}
+
+describe('a server that is killed', () => {
+  const steps = STEPS.filter((step) => !step.startsWith('recovery:'))
+
+  it.each(steps)('at %s loses, doubles and orphans nothing', { timeout: 60_000 }, async (step) => {
+    await using home = await TestHome.make()
+    const answered = await crash(home, step)
+    await using server = await home.start()
+    const states = await expectAgreement(home, server)
+    const bystander = answered.get('bystander') ?? ''
+    expect(states[bystander]).toBe('running')
+    await expectTicking(server, answered)
+    await expectOutcome(server, step, states, answered.get('subject') ?? '')
+    await expectNothingAfterDeletes(home, server)
+  })
+
+  it.each(['recovery:claimed', 'recovery:discarded'])(
+    'again at %s recovers once more',
+    { timeout: 60_000 },
+    async (step) => {
+      await using home = await TestHome.make()
+      const answered = await crash(home, 'create:launched')
+      await crash(home, step)
+      await using server = await home.start()
+      const states = await expectAgreement(home, server)
+      expect(states[answered.get('bystander') ?? '']).toBe('running')
+      const { id } = await server.create({}, 'key')
+      expect(states[id]).toBe('running')
+      await expectNothingAfterDeletes(home, server)
+    },
+  )
+})
+
+/** What became of the one that was changed when the server died. */
+async function expectOutcome(
+  server: TestServer,
+  step: string,
+  states: Record<string, string>,
+  subject: string,
+): Promise<void> {
+  const [kind] = step.split(':')
+  if (kind === 'create') {
+    const { id } = await server.create({}, 'key')
+    expect(await server.run(id, 'echo works')).toBe('works\n')
+    // The one without a key was answered to nobody, unless it was finished before.
+    expect(Object.keys(states).length).toBeLessThanOrEqual(step === 'create:done' ? 3 : 2)
+    return
+  }
+  const expected = { pause: 'paused', resume: 'running', delete: undefined, stop: 'stopped', renew: 'running' }
+  expect(states[subject]).toBe(expected[kind as keyof typeof expected])
+  if (kind === 'pause' || kind === 'resume' || kind === 'renew') {
+    expect(await server.run(subject, 'cat /tmp/kept')).toBe('kept\n')
+  }
+  if (kind === 'renew') {
+    const { expiresAt } = await server.plane.get(await server.caller(), subject)
+    expect(Date.parse(expiresAt ?? '')).toBeGreaterThan(Date.now() + 1_000_000)
+    using use = await server.plane.use(await server.caller(), subject)
+    expect(use.sandbox.info.expiresAt.toISOString()).toBe(expiresAt)
+  }
+}

@@ -1,0 +1,138 @@
+import { ERROR_CODES, HearthError, type CreateSandbox, type ErrorCode } from '@hearth/contract'
+import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
+import type { Context } from './context.ts'
+import { engineSpec, type PlannedCreate } from './create-request.ts'
+import { underLease } from './lease.ts'
+import type { LiveSandbox } from './live-sandbox.ts'
+import { attachMachine } from './machine-end.ts'
+import { failure } from './pausing.ts'
+import { eventOf, settleOperation } from './transitions.ts'
+
+export interface CreateBegun {
+  readonly operation: Operation
+  /** Null when the same request was begun before with the same key. */
+  readonly live: LiveSandbox | null
+}
+
+/**
+ * Writes the row, the operation and the event at once, within the tenant's quota and the host's room. The create counts against
+ * that room until `admitted` is disposed of.
+ */
+export async function beginCreate(
+  context: Context,
+  planned: PlannedCreate,
+  origin: { readonly idempotencyKey: string | null; readonly requestId: string },
+  admitted: DisposableStack,
+): Promise<CreateBegun> {
+  const { request, row } = planned
+  const { tenantId, id } = row
+  const begun = await context.store.transaction(async (session) => {
+    const claim = { owner: context.hostId, leaseMs: context.leaseMs }
+    const { idempotencyKey } = origin
+    const started = await session.operations.begin({
+      tenantId,
+      kind: 'create',
+      sandboxId: id,
+      request,
+      idempotencyKey,
+      claim,
+    })
+    if (!started.created) return { operation: started.operation, record: null }
+    admitted.use(context.admission.enter(context.live.size))
+    const record = await createWithinQuota(session, row)
+    const facts = { operation: started.operation.id, request: origin.requestId }
+    await session.events.append(eventOf(record, 'sandbox.created', facts))
+    return { operation: started.operation, record }
+  })
+  return { operation: begun.operation, live: begun.record === null ? null : context.live.ensure(begun.record) }
+}
+
+export interface FinishOptions {
+  /** Abandons the create. */
+  readonly signal?: AbortSignal
+  /** What is done before, in the same turn. */
+  readonly prepare?: () => Promise<void>
+}
+
+/** Starts the machine and writes down that it runs; when that cannot be, nothing of it is left. */
+export function finishCreate(
+  context: Context,
+  live: LiveSandbox,
+  operation: Operation,
+  options: FinishOptions = {},
+): Promise<SandboxRecord> {
+  const { signal, prepare } = options
+  const signals = signal === undefined ? [live.abandoned.signal] : [live.abandoned.signal, signal]
+  const work = live.inTurn(async () => {
+    context.step('create:begun')
+    try {
+      await prepare?.()
+      return await underLease(context, operation, (lost) =>
+        launch(context, live, operation, AbortSignal.any([lost, ...signals])),
+      )
+    } catch (error) {
+      await undoCreate(context, live, operation, 'failed', error)
+      throw error
+    }
+  })
+  context.creating.set(operation.id, work)
+  const forget = (): void => void context.creating.delete(operation.id)
+  work.then(forget, forget)
+  return work
+}
+
+async function launch(
+  context: Context,
+  live: LiveSandbox,
+  operation: Operation,
+  signal: AbortSignal,
+): Promise<SandboxRecord> {
+  const request = operation.request as CreateSandbox
+  const machine = await context.hearth.create(engineSpec(request), { id: live.record.id, signal })
+  context.step('create:launched')
+  const { rung, driver, template, limits, expiresAt } = machine.info
+  live.record = await settleOperation(context, live.record, {
+    operation,
+    end: 'done',
+    states: ['running'],
+    // The lifetime counts from here: a template may have been built before.
+    patch: { rung, driver, template, limits, ...(live.record.persistent ? {} : { expiresAt: expiresAt.getTime() }) },
+    event: { type: 'sandbox.running', data: { rung, driver } },
+  })
+  attachMachine(context, live, machine)
+  context.step('create:done')
+  return live.record
+}
+
+/** Takes everything back. The operation keeps the reason, for those who come with the same key. Called in turn. */
+export async function undoCreate(
+  context: Context,
+  live: LiveSandbox,
+  operation: Operation,
+  end: 'failed' | 'undone',
+  error: unknown,
+): Promise<void> {
+  const reason = error instanceof Error ? error.message : String(error)
+  try {
+    await context.hearth.discard(live.record.id)
+    live.record = await settleOperation(context, live.record, {
+      operation,
+      end,
+      states: ['deleting', 'deleted'],
+      patch: { endedAt: Date.now(), endReason: reason },
+      error: failure(error),
+      event: { type: 'sandbox.failed', data: { reason } },
+    })
+    context.live.remove(live)
+  } catch (undoing) {
+    // The lease runs out, and recovery tries again.
+    context.report(`undoing the create of ${live.record.id}`, undoing)
+  }
+}
+
+/** The error that an operation kept. */
+export function keptError(operation: Operation): HearthError {
+  const kept = (operation.error ?? {}) as { code?: string; message?: string; context?: Record<string, unknown> }
+  const code = kept.code !== undefined && Object.hasOwn(ERROR_CODES, kept.code) ? (kept.code as ErrorCode) : 'internal'
+  return new HearthError(code, kept.message ?? 'the create failed', { context: { ...kept.context } })
+}

@@ -1,0 +1,113 @@
+import { DEFAULT_RETENTION } from '../state/index.ts'
+import type { Context } from './context.ts'
+import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
+import { beginRecovery } from './recovering.ts'
+import { deleteSandbox } from './removing.ts'
+
+const HOUR_MS = 3_600_000
+
+export interface HousekeepingOptions {
+  /** How often operations are recovered and rows compared with machines. Default 30 s. */
+  readonly roundMs?: number
+  /** How often the times of last activity are written. Default 5 s. */
+  readonly activityMs?: number
+  /** How long a sandbox that ended by itself can still be looked at. Default 10 minutes. */
+  readonly endedMs?: number
+  /** How long what an operation answered, and its idempotency key, is kept. Default 24 hours. */
+  readonly operationMs?: number
+  /** Leftovers younger than this may be something that is just being made. Default a minute. */
+  readonly graceMs?: number
+}
+
+/** The server's own rounds. One at a time; what fails in one is tried again in the next. */
+export class Housekeeping {
+  readonly #context: Context
+  readonly #options: Required<HousekeepingOptions>
+  readonly #timers: NodeJS.Timeout[] = []
+  #round: Promise<void> = Promise.resolve()
+  #busy = false
+  #purgedAt = 0
+
+  constructor(context: Context, options: HousekeepingOptions) {
+    this.#context = context
+    this.#options = {
+      roundMs: options.roundMs ?? 30_000,
+      activityMs: options.activityMs ?? 5000,
+      endedMs: options.endedMs ?? 600_000,
+      operationMs: options.operationMs ?? 24 * HOUR_MS,
+      graceMs: options.graceMs ?? 60_000,
+    }
+  }
+
+  start(): void {
+    this.#timers.push(setInterval(() => void this.round(), this.#options.roundMs).unref())
+    this.#timers.push(
+      setInterval(() => void this.#attempt('activity', () => this.writeActivity()), this.#options.activityMs).unref(),
+    )
+  }
+
+  /** Resolves when the round that is under way has ended. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.#round
+  }
+
+  /** One round now, or the one that is under way. */
+  round(): Promise<void> {
+    if (!this.#busy) {
+      this.#busy = true
+      this.#round = this.#run().finally(() => {
+        this.#busy = false
+      })
+    }
+    return this.#round
+  }
+
+  async #run(): Promise<void> {
+    const context = this.#context
+    await this.#attempt('heartbeat', () => context.store.hosts.heartbeat(context.hostId))
+    await this.#attempt('recovery', async () => (await beginRecovery(context)).finished)
+    await this.#attempt('reconciliation', () => reconcile(context))
+    await this.#attempt('taking up', () => takeUpAll(context))
+    await this.#attempt('persistent deadlines', () => rearmPersistent(context))
+    await this.#attempt('ended sandboxes', () => this.#removeEnded())
+    await this.#attempt('sweep', () => context.hearth.sweep({ graceMs: this.#options.graceMs }))
+    await this.#attempt('retention', () => this.#purge())
+  }
+
+  async #attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#context.report(what, error)
+    }
+  }
+
+  async writeActivity(): Promise<void> {
+    for (const live of this.#context.live) {
+      const at = live.takeActivity()
+      if (at !== null) await this.#context.store.sandboxes.touch(live.record.id, at)
+    }
+  }
+
+  /** Those that ended by themselves are shown for a while, so that people see why. */
+  async #removeEnded(): Promise<void> {
+    const before = Date.now() - this.#options.endedMs
+    const { store, hostId, live } = this.#context
+    for await (const record of store.sandboxes.scan({ hostId, states: ['stopped', 'failed'] })) {
+      if ((record.endedAt ?? record.createdAt) > before) continue
+      const ended = live.ensure(record)
+      await ended.inTurn(() => deleteSandbox(this.#context, ended, 'retention'))
+    }
+  }
+
+  async #purge(): Promise<void> {
+    if (Date.now() - this.#purgedAt < HOUR_MS) return
+    this.#purgedAt = Date.now()
+    const { store } = this.#context
+    const before = Date.now() - this.#options.operationMs
+    await store.operations.purge(before)
+    await store.sandboxes.purge(before)
+    await store.events.prune(DEFAULT_RETENTION)
+  }
+}

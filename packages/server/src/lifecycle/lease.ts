@@ -1,0 +1,27 @@
+import { HearthError } from '@hearth/contract'
+import type { Operation } from '../state/index.ts'
+import type { Context } from './context.ts'
+
+/**
+ * Does work under an operation's lease, renewed for as long as it takes. When the lease is lost another server has taken the
+ * operation over: the signal then aborts, and nothing more may be written for it.
+ */
+export async function underLease<T>(
+  context: Context,
+  operation: Operation,
+  work: (lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const lost = new AbortController()
+  const timer = setInterval(() => {
+    context.store.operations.renew(operation, context.leaseMs).catch((error: unknown) => {
+      if (HearthError.isInstance(error) && error.code === 'conflict') lost.abort(error)
+      else context.report(`the lease of ${operation.id}`, error)
+    })
+  }, context.leaseMs / 3)
+  timer.unref()
+  try {
+    return await work(lost.signal)
+  } finally {
+    clearInterval(timer)
+  }
+}

@@ -1,0 +1,276 @@
+import { BOUNDS, HearthError, parseInput, type CreateSandbox, type SandboxView } from '@hearth/contract'
+import { lockHome, type Hearth, type RungReport } from '@hearth/engine'
+import { z } from 'zod'
+import type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from '../control-plane.ts'
+import type { SandboxRecord, Store } from '../state/index.ts'
+import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
+import type { Context } from './context.ts'
+import { beginCreate, finishCreate } from './creating.ts'
+import { planCreate } from './create-request.ts'
+import { hostIdentity } from './host-identity.ts'
+import { Housekeeping, type HousekeepingOptions } from './housekeeping.ts'
+import type { LiveSandbox } from './live-sandbox.ts'
+import { LiveSandboxes } from './live-sandboxes.ts'
+import { pauseSandbox, resumeSandbox } from './pausing.ts'
+import { reconcile, takeUpAll } from './reconciling.ts'
+import { beginRecovery } from './recovering.ts'
+import { deleteSandbox, stopSandbox, wasDeleted } from './removing.ts'
+import { givenUp, replayCreate, unlessAborted } from './replaying.ts'
+import type { Step } from './steps.ts'
+import { notFound, requireAlive, toView } from './view.ts'
+import { awake } from './waking.ts'
+
+const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
+
+/** How long a shutdown waits for changes that are under way; the next start finishes those that take longer. */
+const CLOSE_MS = 10_000
+
+export interface LocalControlPlaneOptions {
+  /** Closed together with the control plane. */
+  readonly store: Store
+  /** Its home belongs to this server: sandboxes in it that no row tells of are removed. Released together with the control plane. */
+  readonly hearth: Hearth
+  /** Called at every instant between two durable effects. */
+  readonly onStep?: (name: Step) => void
+  /** Told of what fails while nobody waits for it. */
+  readonly onProblem?: (what: string, error: unknown) => void
+  /** How long an operation is held before another server may take it over. Default 30 s, renewed while it goes on. */
+  readonly leaseMs?: number
+  readonly admission?: Partial<AdmissionLimits>
+  readonly housekeeping?: HousekeepingOptions
+}
+
+/** The control plane of one host: the rows of the store and the machines of the engine, kept in agreement. */
+export class LocalControlPlane implements ControlPlane, AsyncDisposable {
+  readonly #context: Context
+  readonly #housekeeping: Housekeeping
+  readonly #lock: AsyncDisposable
+  /** Resolves when every machine that was found at the start has been taken up. */
+  readonly recovered: Promise<void>
+  #closing: Promise<void> | null = null
+
+  private constructor(
+    context: Context,
+    lock: AsyncDisposable,
+    options: LocalControlPlaneOptions,
+    found: Promise<void>,
+  ) {
+    this.#context = context
+    this.#lock = lock
+    this.#housekeeping = new Housekeeping(context, options.housekeeping ?? {})
+    this.#housekeeping.start()
+    this.recovered = found
+  }
+
+  /** Resolves when requests can be served. What the last life of this server left undone is finished behind them. */
+  static async open(options: LocalControlPlaneOptions): Promise<LocalControlPlane> {
+    const { store, hearth } = options
+    const { home } = hearth.paths
+    const lock = await lockHome(home)
+    try {
+      const hostId = await hostIdentity(home)
+      const report = options.onProblem ?? (() => undefined)
+      const context: Context = {
+        store,
+        hearth,
+        hostId,
+        leaseMs: options.leaseMs ?? 30_000,
+        live: new LiveSandboxes({ idle: (live) => void becomeIdle(context, live) }),
+        admission: new Admission(() => measureHost(home), options.admission),
+        creating: new Map(),
+        step: options.onStep ?? (() => undefined),
+        report,
+      }
+      await store.hosts.register(hostId)
+      await store.operations.releaseOwner(hostId)
+      await reconcile(context)
+      // All that was left undone has its turn before any request.
+      const recovery = await beginRecovery(context)
+      const found = Promise.all([recovery.finished, takeUpAll(context)]).then(() => undefined)
+      return new LocalControlPlane(context, lock, options, found)
+    } catch (error) {
+      await lock[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  async create(
+    caller: Caller,
+    request: CreateSandbox,
+    options: { idempotencyKey: string | null; signal: AbortSignal },
+  ): Promise<SandboxView> {
+    this.#requireOpen()
+    const context = this.#context
+    const { idempotencyKey, signal } = options
+    const planned = await planCreate(context.hearth, request, { tenantId: caller.tenantId, hostId: context.hostId })
+    if (signal.aborted) throw givenUp(signal)
+    using admitted = new DisposableStack()
+    const origin = { idempotencyKey, requestId: caller.requestId }
+    const { operation, live } = await beginCreate(context, planned, origin, admitted)
+    if (live === null) return toView(await replayCreate(context, operation, signal))
+    // Who has a key comes back for the sandbox; for anybody else it is abandoned with the call.
+    if (idempotencyKey === null) return toView(await finishCreate(context, live, operation, { signal }))
+    return toView(await unlessAborted(finishCreate(context, live, operation), signal))
+  }
+
+  async get(caller: Caller, id: string): Promise<SandboxView> {
+    this.#requireOpen()
+    const live = this.#context.live.get(id)
+    if (live?.record.tenantId === caller.tenantId && live.record.state !== 'deleted') return toView(live.record)
+    return toView(await this.#context.store.sandboxes.get(id, caller.tenantId))
+  }
+
+  async list(caller: Caller, query: ListQuery): Promise<Page<SandboxView>> {
+    this.#requireOpen()
+    const { limit, cursor, state, rung, metadata } = query
+    const page = await this.#context.store.sandboxes.list({
+      tenantId: caller.tenantId,
+      limit,
+      metadata,
+      ...(cursor === null ? {} : { cursor }),
+      ...(state === null ? {} : { states: [state] }),
+      ...(rung === null ? {} : { rungs: [rung] }),
+    })
+    return { items: page.sandboxes.map(toView), next: page.next }
+  }
+
+  async renew(caller: Caller, id: string, ttlMs: number): Promise<SandboxView> {
+    const ttl = parseInput(ttlSchema, ttlMs, 'ttlMs')
+    return await this.#change(caller, id, async (live) => {
+      if (live.record.persistent) {
+        throw new HearthError('invalid_state', `sandbox ${id} is persistent and has no deadline to move`)
+      }
+      const expiresAt = Date.now() + ttl
+      live.record = await this.#context.store.sandboxes.update(live.record, { expiresAt })
+      this.#context.step('renew:written')
+      await live.machine?.expireAt(new Date(expiresAt))
+    })
+  }
+
+  async pause(caller: Caller, id: string): Promise<SandboxView> {
+    return await this.#change(caller, id, (live) => pauseSandbox(this.#context, live, 'request'))
+  }
+
+  async resume(caller: Caller, id: string): Promise<SandboxView> {
+    return await this.#change(caller, id, (live) => resumeSandbox(this.#context, live))
+  }
+
+  async delete(caller: Caller, id: string): Promise<void> {
+    this.#requireOpen()
+    const { live: known, store } = this.#context
+    const record = await this.#record(caller, id).catch(async (error: unknown) => {
+      const gone = HearthError.isInstance(error) && error.code === 'sandbox_not_found'
+      if (gone && (await wasDeleted(store, caller.tenantId, id))) return null
+      throw error
+    })
+    if (record === null) return
+    const live = known.ensure(record)
+    live.abandoned.abort()
+    await live.inTurn(() => deleteSandbox(this.#context, live, 'request'))
+  }
+
+  async use(caller: Caller, id: string): Promise<SandboxUse> {
+    this.#requireOpen()
+    const live = await this.#find(caller, id)
+    const held = live.use()
+    try {
+      const sandbox = await awake(this.#context, live)
+      return { sandbox, [Symbol.dispose]: () => held[Symbol.dispose]() }
+    } catch (error) {
+      held[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  async rungs(): Promise<readonly RungReport[]> {
+    return await this.#context.hearth.rungs()
+  }
+
+  /** One of the server's own rounds now: recovery, reconciliation, retention. */
+  async reconcile(): Promise<void> {
+    this.#requireOpen()
+    await this.#housekeeping.round()
+  }
+
+  /** Lets go of everything in order. Sandboxes live on, and the next start finds them. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    const { live, hearth, store } = this.#context
+    await this.#housekeeping.stop()
+    const settled = async (): Promise<void> => {
+      await this.recovered.catch(() => undefined)
+      await Promise.all([...live].map((sandbox) => sandbox.settled()))
+    }
+    await atMost(CLOSE_MS, settled())
+    for (const sandbox of live) sandbox.retire()
+    await this.#housekeeping.writeActivity()
+    await hearth.release()
+    // Those that live in this process have ended just now, which is written down too.
+    await atMost(CLOSE_MS, settled())
+    await store.close()
+    await this.#lock[Symbol.asyncDispose]()
+  }
+
+  /** The row of a sandbox that is the caller's and lives here; also of one that has ended. */
+  async #record(caller: Caller, id: string): Promise<SandboxRecord> {
+    const { live, store, hostId } = this.#context
+    const known = live.get(id)
+    if (known !== null) {
+      if (known.record.tenantId !== caller.tenantId || known.record.state === 'deleted') throw notFound(id)
+      return known.record
+    }
+    const record = await store.sandboxes.get(id, caller.tenantId)
+    if (record.hostId !== hostId) throw new HearthError('conflict', `sandbox ${id} lives on another host`)
+    return record
+  }
+
+  async #find(caller: Caller, id: string): Promise<LiveSandbox> {
+    const record = await this.#record(caller, id)
+    requireAlive(record)
+    return this.#context.live.ensure(record)
+  }
+
+  async #change(caller: Caller, id: string, change: (live: LiveSandbox) => Promise<void>): Promise<SandboxView> {
+    this.#requireOpen()
+    const live = await this.#find(caller, id)
+    return await live.inTurn(async () => {
+      requireAlive(live.record)
+      await change(live)
+      return toView(live.record)
+    })
+  }
+
+  #requireOpen(): void {
+    if (this.#closing !== null) throw new HearthError('shutting_down', 'the server is being stopped')
+  }
+}
+
+async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
+  const patience = Promise.withResolvers<void>()
+  const timer = setTimeout(patience.resolve, milliseconds)
+  await Promise.race([work, patience.promise])
+  clearTimeout(timer)
+}
+
+/** Nobody has used it for its idle time. What somebody began to use meanwhile stays as it is. */
+async function becomeIdle(context: Context, live: LiveSandbox): Promise<void> {
+  try {
+    await live.inTurn(async () => {
+      if (!live.isIdle) return
+      if (live.record.idleAction === 'kill') await stopSandbox(context, live, 'idle')
+      else await pauseSandbox(context, live, 'idle')
+    })
+  } catch (error) {
+    context.report(`the idle time of ${live.record.id}`, error)
+    // Tried again after another idle time.
+    live.use()[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,54 @@
+import { HearthError } from '@hearth/contract'
+import type { Context } from './context.ts'
+import type { LiveSandbox } from './live-sandbox.ts'
+import { beginOperation, settleOperation } from './transitions.ts'
+import { requireAlive } from './view.ts'
+import { takeUp } from './taking-up.ts'
+
+/** Called in turn. Does nothing to one that is paused. */
+export async function pauseSandbox(context: Context, live: LiveSandbox, cause: 'request' | 'idle'): Promise<void> {
+  requireAlive(live.record)
+  if (live.record.state === 'paused') return
+  const machine = await takeUp(context, live)
+  const { record, operation } = await beginOperation(context, live.record, 'pause', 'pausing')
+  live.record = record
+  context.step('pause:begun')
+  try {
+    await machine.pause()
+  } catch (error) {
+    const undone = { operation, end: 'undone', states: ['running'], error: failure(error) } as const
+    live.record = await settleOperation(context, record, undone)
+    throw error
+  }
+  context.step('pause:frozen')
+  const event = { type: 'sandbox.paused', data: { cause } }
+  live.record = await settleOperation(context, record, { operation, end: 'done', states: ['paused'], event })
+  context.step('pause:done')
+}
+
+/** Called in turn. Does nothing to one that runs. */
+export async function resumeSandbox(context: Context, live: LiveSandbox): Promise<void> {
+  requireAlive(live.record)
+  if (live.record.state === 'running') return
+  const machine = await takeUp(context, live)
+  const { record, operation } = await beginOperation(context, live.record, 'resume', 'resuming')
+  live.record = record
+  context.step('resume:begun')
+  try {
+    await machine.resume()
+  } catch (error) {
+    const undone = { operation, end: 'undone', states: ['paused'], error: failure(error) } as const
+    live.record = await settleOperation(context, record, undone)
+    throw error
+  }
+  context.step('resume:thawed')
+  const event = { type: 'sandbox.resumed' }
+  live.record = await settleOperation(context, record, { operation, end: 'done', states: ['running'], event })
+  live.watchIdleness()
+  context.step('resume:done')
+}
+
+/** An error as an operation keeps it. */
+export function failure(error: unknown): unknown {
+  return HearthError.isInstance(error) ? error.toJSON() : { code: 'internal', message: String(error) }
+}

@@ -1,0 +1,81 @@
+import { BOUNDS } from '@hearth/contract'
+import type { Surveyed } from '@hearth/engine'
+import type { Context } from './context.ts'
+import type { LiveSandbox } from './live-sandbox.ts'
+import { endWithout } from './machine-end.ts'
+import { takeUp } from './taking-up.ts'
+
+/** Machines taken up side by side: each is a connection and a greeting. */
+const TAKEN_UP_AT_ONCE = 16
+
+/**
+ * Compares the rows with what is on this host, both ways: a row without a machine has ended, a machine without a row is
+ * ended. Operations under way are left to those who hold them.
+ */
+export async function reconcile(context: Context): Promise<void> {
+  // First what is there, then the rows: a row is written before its sandbox is made, and outlives it.
+  const surveyed = await context.hearth.survey()
+  const byId = new Map<string, Surveyed>(surveyed.map((entry) => [entry.id, entry]))
+  const known = new Set<string>()
+  const gone: LiveSandbox[] = []
+  for await (const record of context.store.sandboxes.scan({ hostId: context.hostId, states: ['running', 'paused'] })) {
+    known.add(record.id)
+    const live = context.live.ensure(record)
+    if (live.machine === null && byId.get(record.id)?.alive !== true) gone.push(live)
+  }
+  await inParallel(gone, (live) => endGone(context, live))
+  for (const live of context.live) {
+    // Its row was read just before it ended.
+    if (live.machine === null && isResting(live.record.state) && !known.has(live.record.id)) context.live.remove(live)
+  }
+  await inParallel(surveyed, (entry) => removeOrphan(context, entry, known))
+}
+
+async function endGone(context: Context, live: LiveSandbox): Promise<void> {
+  await live.inTurn(async () => {
+    if (live.machine !== null || !isResting(live.record.state)) return
+    await context.hearth.discard(live.record.id)
+    await endWithout(context, live, 'stopped', 'gone: it ended while the server was away')
+  })
+}
+
+async function removeOrphan(context: Context, entry: Surveyed, known: ReadonlySet<string>): Promise<void> {
+  if (entry.heldElsewhere || known.has(entry.id) || context.live.get(entry.id) !== null) return
+  const record = await context.store.sandboxes.find(entry.id)
+  const owned = record !== null && record.state !== 'stopped' && record.state !== 'failed'
+  if (!owned) await context.hearth.discard(entry.id)
+}
+
+/** Connects to every machine that runs, so that the first call of each finds it ready and its deadline is kept. */
+export async function takeUpAll(context: Context): Promise<void> {
+  const waiting = [...context.live].filter(({ machine, record }) => machine === null && isResting(record.state))
+  await inParallel(waiting, (live) =>
+    live
+      .inTurn(async () => {
+        if (isResting(live.record.state)) await takeUp(context, live)
+      })
+      // Its next use tries again, and so does the next round.
+      .catch((error: unknown) => context.report(`taking up ${live.record.id}`, error)),
+  )
+}
+
+function isResting(state: string): boolean {
+  return state === 'running' || state === 'paused'
+}
+
+/** The engine gives every machine a deadline; that of a persistent one never comes near. */
+export async function rearmPersistent(context: Context): Promise<void> {
+  const near = Date.now() + BOUNDS.maximumTtlMs / 2
+  for (const { record, machine } of context.live) {
+    if (!record.persistent || machine === null || machine.info.expiresAt.getTime() > near) continue
+    await machine.expireAt(new Date(Date.now() + BOUNDS.maximumTtlMs))
+  }
+}
+
+async function inParallel<Item>(items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
+  const queue = items.values()
+  const worker = async (): Promise<void> => {
+    for (const item of queue) await work(item)
+  }
+  await Promise.all(Array.from({ length: TAKEN_UP_AT_ONCE }, worker))
+}

@@ -1,0 +1,66 @@
+import type { Operation, Store } from '../state/index.ts'
+import type { Context } from './context.ts'
+import { underLease } from './lease.ts'
+import type { LiveSandbox } from './live-sandbox.ts'
+import { failure } from './pausing.ts'
+import { beginOperation, settleOperation } from './transitions.ts'
+
+/** After a removal that failed; doubled with each attempt. */
+const RETRY_MS = 1000
+const LONGEST_RETRY_MS = 60_000
+
+/** Ends a sandbox and removes it. Called in turn. */
+export async function deleteSandbox(context: Context, live: LiveSandbox, cause: string): Promise<void> {
+  if (live.record.state === 'deleted') return
+  if (live.record.state === 'deleting') {
+    // An attempt before this one failed; its operation will find that nothing is left to do.
+    await context.hearth.discard(live.record.id)
+    await context.store.sandboxes.transition(live.record, 'deleted')
+    context.live.remove(live)
+    return
+  }
+  const { record, operation } = await beginOperation(context, live.record, 'delete', 'deleting')
+  live.record = record
+  context.step('delete:begun')
+  await finishRemoval(context, live, operation, 'deleted', cause)
+}
+
+/** Ends a sandbox; its row stays for a while and says why. Called in turn. */
+export async function stopSandbox(context: Context, live: LiveSandbox, reason: string): Promise<void> {
+  const { record, operation } = await beginOperation(context, live.record, 'stop', 'stopping')
+  live.record = record
+  context.step('stop:begun')
+  await finishRemoval(context, live, operation, 'stopped', reason)
+}
+
+/** The second half, which a restarted server repeats until nothing is left. */
+export async function finishRemoval(
+  context: Context,
+  live: LiveSandbox,
+  operation: Operation,
+  to: 'deleted' | 'stopped',
+  reason: string,
+): Promise<void> {
+  const kind = to === 'deleted' ? 'delete' : 'stop'
+  live.machine = null
+  live.retire()
+  try {
+    await underLease(context, operation, () => context.hearth.discard(live.record.id))
+  } catch (error) {
+    const delayMs = Math.min(RETRY_MS * 2 ** (operation.attempts - 1), LONGEST_RETRY_MS)
+    await context.store.operations.release(operation, { delayMs, error: failure(error) })
+    throw error
+  }
+  context.step(`${kind}:freed`)
+  const event = { type: `sandbox.${to}`, data: { reason } }
+  const patch = { endedAt: Date.now(), endReason: reason }
+  live.record = await settleOperation(context, live.record, { operation, end: 'done', states: [to], patch, event })
+  context.live.remove(live)
+  context.step(`${kind}:done`)
+}
+
+/** True when the sandbox was this tenant's, though its row is gone: its events tell. */
+export async function wasDeleted(store: Store, tenantId: string, sandboxId: string): Promise<boolean> {
+  const { events } = await store.events.page({ tenantId, sandboxId, limit: 1 })
+  return events.length > 0
+}

@@ -1,0 +1,130 @@
+// For tests: a control plane over a real engine and SQLite, in a home of its own.
+import { readFileSync } from 'node:fs'
+import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CreateSandbox, SandboxView } from '@hearth/contract'
+import { Hearth } from '@hearth/engine'
+import type { Caller, ListQuery } from '../control-plane.ts'
+import { openStore, type Store } from '../state/index.ts'
+import { LocalControlPlane, type LocalControlPlaneOptions } from './local-control-plane.ts'
+
+export type ServerOptions = Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth'>>
+
+export const EVERYTHING: ListQuery = { limit: 1000, cursor: null, state: null, rung: null, metadata: {} }
+export const NEVER: AbortSignal = new AbortController().signal
+
+/** One life of a server. */
+export class TestServer implements AsyncDisposable {
+  readonly store: Store
+  readonly plane: LocalControlPlane
+  readonly problems: string[]
+  readonly #callers = new Map<string, Promise<Caller>>()
+
+  private constructor(store: Store, plane: LocalControlPlane, problems: string[]) {
+    this.store = store
+    this.plane = plane
+    this.problems = problems
+  }
+
+  static async start(home: string, options: ServerOptions = {}): Promise<TestServer> {
+    const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}` })
+    const hearth = new Hearth({ home, spareKeepers: 0 })
+    const problems: string[] = []
+    const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
+    try {
+      const plane = await LocalControlPlane.open({ store, hearth, onProblem, ...options })
+      return new TestServer(store, plane, problems)
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+  }
+
+  /** The caller for a tenant of that name, which is made if it is not there. */
+  caller(name = 'tester'): Promise<Caller> {
+    const caller = this.#callers.get(name) ?? this.#makeCaller(name)
+    this.#callers.set(name, caller)
+    return caller
+  }
+
+  async #makeCaller(name: string): Promise<Caller> {
+    const tenant = (await this.store.tenants.findByName(name)) ?? (await this.store.tenants.create({ name }))
+    return { tenantId: tenant.id, keyId: 'key', scopes: new Set(['admin'] as const), requestId: 'request' }
+  }
+
+  async create(request: CreateSandbox = {}, idempotencyKey: string | null = null): Promise<SandboxView> {
+    const options = { idempotencyKey, signal: NEVER }
+    return await this.plane.create(await this.caller(), { rung: 'process', ...request }, options)
+  }
+
+  /** Output of a shell command in a sandbox. */
+  async run(id: string, command: string): Promise<string> {
+    using use = await this.plane.use(await this.caller(), id)
+    return (await use.sandbox.exec(command)).stdout
+  }
+
+  async states(): Promise<Record<string, string>> {
+    const { items } = await this.plane.list(await this.caller(), EVERYTHING)
+    return Object.fromEntries(items.map(({ id, state }) => [id, state]))
+  }
+
+  async events(sandboxId: string): Promise<string[]> {
+    return (await this.store.events.page({ sandboxId })).events.map(({ type }) => type)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.plane.close()
+  }
+}
+
+/** A directory for several lives of a server; what is left in it at the end is ended. */
+export class TestHome implements AsyncDisposable {
+  readonly path: string
+
+  private constructor(path: string) {
+    this.path = path
+  }
+
+  static async make(): Promise<TestHome> {
+    return new TestHome(await mkdtemp(join(tmpdir(), 'hearth-lifecycle-')))
+  }
+
+  start(options: ServerOptions = {}): Promise<TestServer> {
+    return TestServer.start(this.path, options)
+  }
+
+  /** Ids of the sandboxes that have a directory. */
+  async directories(): Promise<string[]> {
+    const names: string[] = await readdir(join(this.path, 'sandboxes')).catch(() => [])
+    return names.toSorted()
+  }
+
+  /** Ids of the sandboxes that a keeper works for, once for each: a keeper works in its sandbox's directory. */
+  async keepers(): Promise<string[]> {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    const root = join(this.path, 'sandboxes')
+    const found = await Promise.all(
+      pids.map(async (pid) => {
+        const program = await readlink(`/proc/${pid}/exe`).catch(() => '')
+        const directory = await readlink(`/proc/${pid}/cwd`).catch(() => '')
+        return program.includes('hearth-guest') && directory.startsWith(root) ? directory.slice(root.length + 1) : null
+      }),
+    )
+    return found.filter((id) => id !== null).toSorted()
+  }
+
+  /** Mounts of the host below the home. */
+  mounts(): string[] {
+    return readFileSync('/proc/self/mounts', 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(this.path))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const hearth = new Hearth({ home: this.path, spareKeepers: 0 })
+    for (const { id } of await hearth.survey()) await hearth.discard(id)
+    await hearth.dispose()
+    await rm(this.path, { recursive: true, force: true })
+  }
+}

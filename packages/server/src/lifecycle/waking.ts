@@ -1,0 +1,17 @@
+import type { EmbeddedSandbox } from '@hearth/engine'
+import type { Context } from './context.ts'
+import type { LiveSandbox } from './live-sandbox.ts'
+import { resumeSandbox } from './pausing.ts'
+import { takeUp } from './taking-up.ts'
+import { requireAlive } from './view.ts'
+
+/** The machine, awake. At once where it is. */
+export function awake(context: Context, live: LiveSandbox): EmbeddedSandbox | Promise<EmbeddedSandbox> {
+  if (live.record.state === 'running' && live.machine !== null) return live.machine
+  return live.woken(async () => {
+    requireAlive(live.record)
+    const machine = await takeUp(context, live)
+    if (live.record.state !== 'running') await resumeSandbox(context, live)
+    return machine
+  })
+}
