@@ -9,7 +9,7 @@ import { LocalControlPlane } from '../../packages/server/src/lifecycle/local-con
 
 /** A server in a process of its own: prints where it listens as a line of JSON, and stays until it is told to stop, or is killed. */
 const [home = '', port = '0', secret = randomBytes(32).toString('hex')] = process.argv.slice(2)
-const logger = pino({ level: process.env['HEARTH_TEST_LOG'] ?? 'error' }, pino.destination(2))
+const logger = pino({ level: process.env['HEARTH_TEST_LOG'] ?? 'silent' }, pino.destination(2))
 const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}` })
 const first = await ensureFirstKey(store)
 const controlPlane = await LocalControlPlane.open({

@@ -30,8 +30,3 @@ function parseEvent(data: string): JsonEvent {
   if (typeof value === 'object' && value !== null) return value as JsonEvent
   throw new HearthError('protocol_violation', 'an event of the stream is not an object')
 }
-
-/** True for an answer that is a stream of events. */
-export function isEventStream(answer: Answer): boolean {
-  return answer.headers.get('content-type')?.startsWith('text/event-stream') === true
-}
