@@ -59,7 +59,7 @@ describe('exec', () => {
     })
     await expect.poll(async () => (await server.call('GET', `${base}/files/stat?path=/tmp/began`)).status).toBe(200)
     abort.abort()
-    await expect(call).rejects.toThrow()
+    await expect(call).rejects.toThrow('abort')
     await expect.poll(async () => await running(/sleep 300/)).toBe(0)
   })
 

@@ -1,14 +1,15 @@
-import { HearthError, sandboxIdSchema, type Sandbox } from '@hearth/contract'
+import { HearthError, sandboxIdSchema, type Sandbox, type SandboxId } from '@hearth/contract'
 import type { Caller, SandboxUse } from '../control-plane.ts'
 import type { AppContext, Services } from './app-env.ts'
 
 /** An identifier that cannot be one is the same as one of nobody's. */
-export function sandboxId(context: AppContext): string {
+export function sandboxId(context: AppContext): SandboxId {
   return knownForm(context.req.param('id') ?? '')
 }
 
-export function knownForm(id: string): string {
-  if (sandboxIdSchema.safeParse(id).success) return id
+function knownForm(id: string): SandboxId {
+  const parsed = sandboxIdSchema.safeParse(id)
+  if (parsed.success) return parsed.data
   throw new HearthError('sandbox_not_found', 'there is no such sandbox')
 }
 

@@ -36,7 +36,7 @@ export interface HttpServerOptions {
 }
 
 export interface HttpServer {
-  /** For example `http://127.0.0.1:4870`. Only after `start`. */
+  /** For example `http://127.0.0.1:7070`. Only after `start`. */
   readonly url: string
   readonly address: AddressInfo
   start(): Promise<void>

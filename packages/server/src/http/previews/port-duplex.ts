@@ -19,18 +19,18 @@ export class PortDuplex extends Duplex {
     )
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#connection.write(chunk).then(() => done(), done)
+  override _write(chunk: Buffer, _encoding: BufferEncoding, finish: (error?: Error | null) => void): void {
+    this.#connection.write(chunk).then(() => finish(), finish)
   }
 
-  override _final(done: (error?: Error | null) => void): void {
-    this.#connection.end().then(() => done(), done)
+  override _final(finish: (error?: Error | null) => void): void {
+    this.#connection.end().then(() => finish(), finish)
   }
 
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+  override _destroy(error: Error | null, finish: (error?: Error | null) => void): void {
     this.#connection.close().then(
-      () => done(error),
-      (failure: Error) => done(error ?? failure),
+      () => finish(error),
+      (failure: Error) => finish(error ?? failure),
     )
   }
 }

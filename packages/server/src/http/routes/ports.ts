@@ -38,9 +38,10 @@ export function portRoutes(app: App, services: Services): void {
     const { port } = context.req.valid('param')
     const { ttlMs = DEFAULT_LINK_MS } = context.req.valid('json')
     const caller = context.get('caller')
-    const { id } = await services.controlPlane.get(caller, sandboxId(context))
+    const sandbox = sandboxId(context)
+    await services.controlPlane.get(caller, sandbox)
     const expiresAt = Math.min(Date.now() + ttlMs, context.get('key').expiresAt ?? Infinity)
-    const target = { sandbox: id as ReturnType<typeof sandboxId> & never, port }
+    const target = { sandbox, port }
     const token = services.links.sign({ ...target, expiresAt, tenant: caller.tenantId, key: caller.keyId })
     const host = `${previewHost(target, services.preview.domain)}:${services.preview.port()}`
     return context.json(

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { HearthError } from '@hearth/contract'
+import type { HearthError } from '@hearth/contract'
 import { WebSocketServer, type RawData, type WebSocket } from 'ws'
 import { failureOf } from '../failures.ts'
 import type { HttpLimits } from '../limits.ts'

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HearthError } from '@hearth/contract'
+import { Hearth, type HearthOptions } from '@hearth/engine'
+import pino, { type Logger } from 'pino'
+import { ensureFirstKey } from './http/access/first-key.ts'
+import type { HttpLimits } from './http/limits.ts'
+import { createServer } from './http/server.ts'
+import { LocalControlPlane, type LocalControlPlaneOptions } from './lifecycle/local-control-plane.ts'
+import { openStore } from './state/index.ts'
+
+export const DEFAULT_PORT = 7070
+
+export interface ServeOptions {
+  /** All state of this server. Default `HEARTH_HOME` or `~/.hearth`. */
+  readonly home?: string
+  /** `sqlite:PATH` or `postgres://...`. Default: `hearth.db` in the home. */
+  readonly database?: string
+  /** Default 127.0.0.1. Elsewhere than on loopback only when there is a key. */
+  readonly host?: string
+  /** Default 7070; 0 for a free one. */
+  readonly port?: number
+  /** Domain below which previews have their host names. Default `localhost`. */
+  readonly previewDomain?: string
+  readonly limits?: Partial<HttpLimits>
+  readonly engine?: Omit<HearthOptions, 'home'>
+  readonly lifecycle?: Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth' | 'onProblem'>>
+  /** Default: lines of JSON on standard output. */
+  readonly logger?: Logger
+}
+
+/** A server that runs. */
+export interface Server extends AsyncDisposable {
+  /** For example `http://127.0.0.1:7070`. */
+  readonly url: string
+  readonly home: string
+  /** On the first start alone: the key that was made, and the file in which it is kept for the command line. */
+  readonly firstKey: { readonly token: string; readonly path: string } | null
+  /** Calls under way have this long to end. Sandboxes live on, and the next start finds them. Idempotent. */
+  stop(options?: { readonly graceMs?: number }): Promise<void>
+}
+
+/** Opens the state, takes up what runs, and listens. */
+export async function serve(options: ServeOptions = {}): Promise<Server> {
+  const logger = options.logger ?? pino()
+  const hearth = new Hearth({ ...options.engine, ...(options.home === undefined ? {} : { home: options.home }) })
+  const { home } = hearth.paths
+  await mkdir(home, { recursive: true, mode: 0o700 })
+  const store = await openStore({
+    url: options.database ?? `sqlite:${join(home, 'hearth.db')}`,
+    onConnectionError: (error) => logger.warn({ event: 'store.connection', err: error }),
+  })
+  await using undo = new AsyncDisposableStack()
+  undo.defer(() => store.close())
+  const plane = await LocalControlPlane.open({
+    ...options.lifecycle,
+    store,
+    hearth,
+    onProblem: (what, error) => logger.warn({ event: 'lifecycle.problem', what, err: error }),
+  })
+  undo.defer(() => plane.close())
+  const path = join(home, 'key')
+  const first = await ensureFirstKey(store, (token) => replacePrivately(path, `${token}\n`))
+  const server = createServer({
+    controlPlane: plane,
+    keys: store.apiKeys,
+    events: store.events,
+    tenants: store.tenants,
+    logger,
+    ready: () => store.ping(),
+    linkSecret: await keptSecret(join(home, 'link-secret')),
+    listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.previewDomain === undefined ? {} : { previewDomain: options.previewDomain }),
+  })
+  await server.start()
+  undo.move()
+  const stop = async (stopping: { readonly graceMs?: number } = {}): Promise<void> => {
+    await server.stop(stopping)
+    await plane.close()
+  }
+  const firstKey = first === null ? null : { token: first.token, path }
+  return { url: server.url, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
+}
+
+/** Readable by nobody else, and never half written. */
+async function replacePrivately(path: string, content: string): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`
+  await writeFile(temporary, content, { mode: 0o600, flag: 'wx', flush: true })
+  await rename(temporary, path)
+}
+
+/** Made once, so that links outlive a restart. The lock of the home keeps other servers away meanwhile. */
+async function keptSecret(path: string): Promise<Uint8Array> {
+  const found = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (found === null) {
+    const secret = randomBytes(32)
+    await writeFile(path, secret, { mode: 0o600, flag: 'wx', flush: true })
+    return secret
+  }
+  if (found.length >= 32) return found
+  throw new HearthError('internal', `${path} is damaged`, {
+    suggestion: 'Remove it: all signed links end, and a new one is made.',
+  })
+}
