@@ -18,7 +18,7 @@ export interface Limits {
   readonly openFiles: number
   /** Bytes of output that one `exec` returns; more is counted and marked `truncated`. Default 8 MiB. */
   readonly outputBytes: number
-  /** Longest run of one command, in milliseconds. Default 10 minutes. */
+  /** Longest run of one `exec`, in milliseconds. What `spawn` starts may run as long as its sandbox. Default 10 minutes. */
   readonly wallTimeMs: number
 }
 

@@ -18,7 +18,7 @@ export const spawnOptionsSchema = z.strictObject({
   env: environmentSchema.optional(),
   cwd: guestPathSchema.optional(),
   user: userSchema.optional(),
-  /** Ends the whole process tree after this time. Default: the sandbox's `wallTimeMs`. */
+  /** Ends the whole process tree after this time. Default: for `exec` the sandbox's `wallTimeMs`, which is also the most; for `spawn` never. */
   timeoutMs: z.int().min(1).max(BOUNDS.maximumTtlMs).optional(),
   /** A terminal: standard output and error are one stream, and `resize` works. */
   pty: z.strictObject({ rows: z.int().min(1).max(1000), cols: z.int().min(1).max(1000) }).optional(),

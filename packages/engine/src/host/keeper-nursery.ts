@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 
+const START_TIMEOUT_MS = 10_000
+
 /**
  * Gives new keepers by a connection each. Starting a program from here blocks for milliseconds, more as this process
  * grows; the nursery is one small process that forks them instead. It ends with this process, its keepers do not.
@@ -46,9 +48,11 @@ export class KeeperNursery implements AsyncDisposable {
         child.once('error', reject)
         child.once('exit', (code) => reject(new Error(`it ended with ${code}`)))
         owner.once('data', () => resolve())
+        setTimeout(() => reject(new Error('it is not ready after 10 s')), START_TIMEOUT_MS).unref()
       })
     } catch (cause) {
       owner.destroy()
+      child.kill('SIGKILL')
       this.#started = null
       const message = `the keepers' program ${this.#guest} does not start: ${(cause as Error).message}`
       throw new HearthError('launch_failed', message, { cause })

@@ -86,9 +86,22 @@ export class EmbeddedSandbox implements Sandbox {
 
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
     const { input, maxOutputBytes, ...rest } = parseInput(execOptionsSchema, options, 'options')
-    const process = await this.#start(command, { ...rest, stdin: input === undefined ? 'none' : 'pipe' })
+    const timeoutMs = this.#execTimeout(rest.timeoutMs)
+    const process = await this.#start(command, { ...rest, timeoutMs, stdin: input === undefined ? 'none' : 'pipe' })
     if (input !== undefined) void feed(process, input)
     return await collectOutput(process, maxOutputBytes ?? this.#limits.outputBytes)
+  }
+
+  /** The sandbox's limit is the default and the most that a caller can have. */
+  #execTimeout(asked: number | undefined): number {
+    const { wallTimeMs } = this.#limits
+    if (asked !== undefined && asked > wallTimeMs) {
+      throw new HearthError(
+        'invalid_request',
+        `options.timeoutMs: ${asked} is above the sandbox's wallTimeMs, ${wallTimeMs}`,
+      )
+    }
+    return asked ?? wallTimeMs
   }
 
   async spawn(command: Command, options: SpawnOptions = {}): Promise<Process> {
@@ -102,7 +115,7 @@ export class EmbeddedSandbox implements Sandbox {
       env: options.env ?? {},
       cwd: options.cwd ?? null,
       user: options.user ?? null,
-      timeoutMs: options.timeoutMs ?? this.#limits.wallTimeMs,
+      timeoutMs: options.timeoutMs ?? 0,
       pty: options.pty ?? null,
       stdin: options.stdin ?? 'none',
       mergeOutput: options.mergeOutput ?? false,

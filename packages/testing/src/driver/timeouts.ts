@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Sandbox } from '@hearth/contract'
-import { scratch, sleep, text } from '../support/expectations.ts'
+import { expectRefusal, scratch, sleep, text } from '../support/expectations.ts'
 import type { Suite } from '../support/suite.ts'
 
 const PROCESSES = { needs: ['processes'] } as const
@@ -101,12 +101,15 @@ export function describeTimeouts(suite: Suite): void {
   })
 
   suite.own(
-    'the wall time of the sandbox is the default timeout',
+    'the wall time of the sandbox is the default of exec, and the most',
     { ...PROCESSES, spec: { limits: { wallTimeMs: 700 } } },
     async (sandbox) => {
       expect(await sandbox.exec('echo before; sleep 100')).toMatchObject({ stdout: 'before\n', timedOut: true })
-      await using process = await sandbox.spawn('sleep 100')
-      expect(await process.wait()).toMatchObject({ timedOut: true, signal: 'SIGKILL' })
+      await expectRefusal(sandbox.exec('true', { timeoutMs: 701 }), 'invalid_request')
+      const started = await sandbox.spawn('sleep 1.2; echo done')
+      expect(await started.wait()).toMatchObject({ timedOut: false, exitCode: 0 })
+      const limited = await sandbox.spawn('sleep 100', { timeoutMs: 300 })
+      expect(await limited.wait()).toMatchObject({ timedOut: true, signal: 'SIGKILL' })
     },
   )
 }
