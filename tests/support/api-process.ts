@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +12,6 @@ const PROGRAM = join(import.meta.dirname, 'api-server.ts')
 /** A server with a home of its own in another process, which can be killed and started again at the same address. */
 export class ApiProcess implements AsyncDisposable {
   readonly #home: string
-  readonly #secret = randomBytes(32).toString('hex')
   #child: ChildProcess | null = null
   #port = 0
   #key = ''
@@ -42,17 +40,21 @@ export class ApiProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [PROGRAM, this.#home, String(this.#port), this.#secret], {
+    const child = spawn(process.execPath, [PROGRAM, this.#home, String(this.#port)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     this.#child = child
-    for await (const line of createInterface(child.stdout)) {
-      const { url, key } = JSON.parse(line) as { url: string; key: string | null }
-      this.#port = Number(new URL(url).port)
-      this.#key = key ?? this.#key
-      return
-    }
-    throw new Error('the server ended before it listened')
+    // Its log comes on the same stream and must be read, or the server would wait.
+    const lines = createInterface(child.stdout)
+    const { url, key } = await new Promise<{ url: string; key: string | null }>((resolve, reject) => {
+      lines.on('line', (line) => {
+        const { serving } = JSON.parse(line) as { serving?: { url: string; key: string | null } }
+        if (serving !== undefined) resolve(serving)
+      })
+      lines.once('close', () => reject(new Error('the server ended before it listened')))
+    })
+    this.#port = Number(new URL(url).port)
+    this.#key = key ?? this.#key
   }
 
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
