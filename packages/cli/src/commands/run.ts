@@ -42,7 +42,8 @@ async function runIn(
   options: RunOptions,
   interrupts: Interrupts,
 ): Promise<number> {
-  const child = await sandbox.spawn([...command], { stdin: 'pipe', signal: interrupts.signal })
+  const timeoutMs = sandbox.info.limits.wallTimeMs
+  const child = await sandbox.spawn([...command], { stdin: 'pipe', timeoutMs, signal: interrupts.signal })
   interrupts.forwardTo(child)
   void pumpInput(process.stdin, child)
   try {

@@ -52,7 +52,8 @@ async function attachTerminal(sandbox: Sandbox, command: readonly string[], inte
     rows: process.stdout.rows || 24,
     cols: process.stdout.columns || 80,
   })
-  const child = await sandbox.spawn([...command], { pty: size(), stdin: 'pipe', signal: interrupts.signal })
+  const timeoutMs = sandbox.info.limits.wallTimeMs
+  const child = await sandbox.spawn([...command], { pty: size(), stdin: 'pipe', timeoutMs, signal: interrupts.signal })
   interrupts.forwardTo(child)
   // A resize that arrives after the end has nobody to tell.
   const resize = (): void => void child.resize(size()).catch(() => undefined)
