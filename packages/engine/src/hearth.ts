@@ -23,6 +23,7 @@ import { isAlive } from './host/process-identity.ts'
 import type { Machine } from './machine/machine.ts'
 import { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
 import {
+  disownRecord,
   listRecords,
   makeSandboxDirectory,
   readRecord,
@@ -173,7 +174,10 @@ export class Hearth implements AsyncDisposable {
     const owner = {
       deadlineMoved: (renewed: SandboxInfo) => writeRecord(directory, renewed, driver.name),
       ended: () => rm(directory, { recursive: true, force: true }),
-      released: () => void this.#live.delete(sandbox),
+      released: () => {
+        this.#live.delete(sandbox)
+        disownRecord(directory, sandbox.info, driver.name)
+      },
     }
     const sandbox: EmbeddedSandbox = new EmbeddedSandbox(info, machine, probe.capabilities, owner, { paused })
     this.#live.add(sandbox)

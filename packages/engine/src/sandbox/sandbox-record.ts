@@ -61,9 +61,21 @@ export function makeSandboxDirectory(root: string, info: SandboxInfo, driver: st
   return directory
 }
 
+/** No process has this number. */
+const NOBODY: ProcessIdentity = { pid: 0, startTime: '' }
+
+/** Anybody may adopt it from now on. One that is gone needs no word. */
+export function disownRecord(directory: string, info: SandboxInfo, driver: string): void {
+  try {
+    writeRecord(directory, info, driver, NOBODY)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
 /** Writes it in one step, with this process as the owner. */
-export function writeRecord(directory: string, info: SandboxInfo, driver: string): void {
-  const record: SandboxRecord = { info, driver, owner: ownIdentity() }
+export function writeRecord(directory: string, info: SandboxInfo, driver: string, owner = ownIdentity()): void {
+  const record: SandboxRecord = { info, driver, owner }
   const temporary = join(directory, `${FILE}.new`)
   writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 })
   renameSync(temporary, join(directory, FILE))

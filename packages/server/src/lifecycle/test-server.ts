@@ -9,7 +9,9 @@ import type { Caller, ListQuery } from '../control-plane.ts'
 import { openStore, type Store } from '../state/index.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './local-control-plane.ts'
 
-export type ServerOptions = Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth'>>
+export interface ServerOptions extends Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth'>> {
+  readonly spareKeepers?: number
+}
 
 export const EVERYTHING: ListQuery = { limit: 1000, cursor: null, state: null, rung: null, metadata: {} }
 export const NEVER: AbortSignal = new AbortController().signal
@@ -29,11 +31,12 @@ export class TestServer implements AsyncDisposable {
 
   static async start(home: string, options: ServerOptions = {}): Promise<TestServer> {
     const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}` })
-    const hearth = new Hearth({ home, spareKeepers: 0 })
+    const { spareKeepers = 0, ...rest } = options
+    const hearth = new Hearth({ home, spareKeepers })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
     try {
-      const plane = await LocalControlPlane.open({ store, hearth, onProblem, ...options })
+      const plane = await LocalControlPlane.open({ store, hearth, onProblem, ...rest })
       return new TestServer(store, plane, problems)
     } catch (error) {
       await store.close()
