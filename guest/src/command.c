@@ -8,6 +8,7 @@
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define FLAG_TERMINAL 1u
 #define OWN_VARIABLES 8  // defaults and what follows from the user
+#define OWN_BYTES 600    // of each, at the most
 
 struct builder {
   struct command *command;
@@ -36,7 +37,7 @@ static char *copy(struct builder *builder, struct slice text) {
 }
 
 static void put_pair(struct builder *builder, const char *key, const char *value) {
-  char text[600];
+  char text[OWN_BYTES];
   snprintf(text, sizeof text, "%s=%s", key, value);
   put(builder, copy(builder, slice_of(text)));
 }
@@ -86,23 +87,23 @@ static int build_argv(struct builder *builder, struct slice_list list) {
   return 0;
 }
 
-int command_build(struct command *command, const struct message_spawn *message, const struct user *user) {
-  size_t variables = (size_t)configuration.environment.count + message->environment.count + OWN_VARIABLES;
-  // Each string of a list has a length of four bytes in it, which leaves room for its terminator.
-  size_t bytes = (size_t)configuration.environment.length + message->environment.length + message->argv.length + OWN_VARIABLES * 600;
-  *command = (struct command){
-      .argv = calloc((size_t)message->argv.count + 1, sizeof(char *)),
-      .environment = calloc(variables + 1, sizeof(char *)),
-      .text = malloc(bytes),
-  };
-  if (!command->argv || !command->environment || !command->text) return ENOMEM;
-  struct builder builder = {command, command->text, 0};
-  int error = build_argv(&builder, message->argv);
-  return error ? error : build_environment(&builder, message, user);
+static size_t variables_of(const struct message_spawn *message) {
+  return (size_t)configuration.environment.count + message->environment.count + OWN_VARIABLES;
 }
 
-void command_release(struct command *command) {
-  free(command->argv);
-  free(command->environment);
-  free(command->text);
+// One pointer before argv, one at the end of each vector.
+static size_t pointers_of(const struct message_spawn *message) { return message->argv.count + variables_of(message) + 3; }
+
+size_t command_size(const struct message_spawn *message) {
+  // Each string of a list has a length of four bytes in it, which leaves room for its terminator.
+  size_t text = (size_t)configuration.environment.length + message->environment.length + message->argv.length + OWN_VARIABLES * OWN_BYTES;
+  return pointers_of(message) * sizeof(char *) + text;
+}
+
+int command_build(struct command *command, void *memory, const struct message_spawn *message, const struct user *user) {
+  char **pointers = memory;
+  *command = (struct command){.argv = pointers + 1, .environment = pointers + message->argv.count + 2};
+  struct builder builder = {command, (char *)(pointers + pointers_of(message)), 0};
+  int error = build_argv(&builder, message->argv);
+  return error ? error : build_environment(&builder, message, user);
 }

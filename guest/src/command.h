@@ -5,13 +5,13 @@
 #include "users.h"
 
 struct command {
-  char **argv;
+  char **argv;  // with room for one more before it
   char **environment;
   const char *path;  // value of PATH
-  char *text;        // all strings
 };
 
-// 0, EINVAL (no argv, a zero byte inside, a variable without =) or ENOMEM.
-int command_build(struct command *command, const struct message_spawn *message, const struct user *user);
-void command_release(struct command *command);
+// How much memory command_build needs.
+size_t command_size(const struct message_spawn *message);
+// 0 or EINVAL (no argv, a zero byte inside, a variable without =).
+int command_build(struct command *command, void *memory, const struct message_spawn *message, const struct user *user);
 #endif

@@ -11,8 +11,6 @@
 #define SYS_close_range 436
 #endif
 
-#define GUEST_OPEN_FILES 32768
-
 void close_from(unsigned int first) {
   // Not ~0: gVisor takes it for -1 and refuses, and closing one by one costs it a second.
   if (syscall(SYS_close_range, first, (unsigned int)INT_MAX, 0u) == 0) return;
@@ -26,15 +24,4 @@ void descriptors_fill_standard(void) {
   do descriptor = open("/dev/null", O_RDWR);
   while (descriptor >= 0 && descriptor < 3);
   if (descriptor > 2) close(descriptor);
-}
-
-rlim_t original_open_files;
-
-void descriptors_raise_limit(void) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  original_open_files = limit.rlim_cur;
-  limit.rlim_cur = limit.rlim_max < GUEST_OPEN_FILES ? limit.rlim_max : GUEST_OPEN_FILES;
-  // Where it may not be raised the guest has to do with what it has.
-  if (limit.rlim_cur > original_open_files) setrlimit(RLIMIT_NOFILE, &limit);
 }

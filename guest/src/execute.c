@@ -1,127 +1,107 @@
-// From the supervisor to the running program. The child shares the supervisor's memory until it executes, so that
-// nothing here may allocate or return early, and the reason of a failure needs no pipe.
+// From the supervisor to the running program. The child shares the memory of guest and supervisor until it executes, so that nothing here
+// may allocate, return early or set errno, and the reason of a failure needs no pipe.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "descriptors.h"
-#include "status.h"
-#include "supervisor.h"
+#include "raw-calls.h"
+#include "supervision.h"
 
 #define FALLBACK_PATH "/usr/local/bin:/usr/bin:/bin"
 
 static void raise_oom_score(void) {
-  int descriptor = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  int descriptor = (int)raw_call(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return;
   // Where it may not be raised the kernel's own choice stands.
-  ssize_t ignored = write(descriptor, "500", 3);
-  (void)ignored;
-  close(descriptor);
+  raw_call(SYS_write, descriptor, "500", 3);
+  raw_call(SYS_close, descriptor);
 }
 
-// The guest has raised its own for its many channels; a command gets what the runtime gave.
-static void restore_open_files(void) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || !original_open_files) return;
-  limit.rlim_cur = original_open_files;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static void limit_resource(int resource, uint32_t value) {
-  struct rlimit limit;
-  if (value == 0 || getrlimit(resource, &limit) != 0) return;
-  if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > value) limit.rlim_max = value;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(resource, &limit);
-}
-
-// Raw calls: the C library's would try to bring other threads along.
 static int become(const struct user *user) {
-  if (syscall(SYS_setgroups, (size_t)user->group_count, user->groups) != 0) return errno;
-  if (syscall(SYS_setresgid, user->gid, user->gid, user->gid) != 0) return errno == EINVAL ? EPERM : errno;
-  if (syscall(SYS_setresuid, user->uid, user->uid, user->uid) != 0) return errno == EINVAL ? EPERM : errno;
-  return 0;
+  int error = (int)raw_call(SYS_setgroups, user->group_count, user->groups);
+  if (error) return -error;
+  error = (int)raw_call(SYS_setresgid, user->gid, user->gid, user->gid);
+  if (!error) error = (int)raw_call(SYS_setresuid, user->uid, user->uid, user->uid);
+  return error == -EINVAL ? EPERM : -error;
 }
 
-static void execute_file(const char *file, const struct launch *launch, char **shell_argv) {
-  execve(file, launch->argv, launch->environment);
-  if (errno != ENOEXEC) return;
+static int execute_file(const char *file, const struct launch *launch) {
+  int error = (int)raw_call(SYS_execve, file, launch->argv, launch->environment);
+  if (error != -ENOEXEC) return -error;
   // A script without a first line that names its interpreter.
-  shell_argv[1] = (char *)file;
-  execve("/bin/sh", shell_argv, launch->environment);
+  char **shell = launch->argv - 1, *name = launch->argv[0];
+  shell[0] = (char *)"sh";
+  shell[1] = (char *)file;
+  error = (int)raw_call(SYS_execve, "/bin/sh", shell, launch->environment);
+  shell[1] = name;
+  return -error;
 }
 
-static int search_and_execute(const struct launch *launch, char **shell_argv) {
+static int search_and_execute(const struct launch *launch) {
   const char *name = launch->argv[0];
-  if (strchr(name, '/') || !*name) {
-    execute_file(name, launch, shell_argv);
-    return errno;
-  }
+  if (strchr(name, '/') || !*name) return execute_file(name, launch);
   size_t length = strlen(name);
   int result = ENOENT;
   char file[PATH_MAX];
   const char *path = launch->path ? launch->path : FALLBACK_PATH;
-  for (const char *end; ; path = end + 1) {
+  for (const char *end;; path = end + 1) {
     end = strchrnul(path, ':');
     size_t directory = (size_t)(end - path);
     if (directory + length + 2 <= sizeof file) {
       memcpy(file, path, directory);
       if (directory) file[directory++] = '/';
       memcpy(file + directory, name, length + 1);
-      execute_file(file, launch, shell_argv);
-      if (errno == EACCES) result = EACCES;
-      else if (errno != ENOENT && errno != ENOTDIR) return errno;
+      int error = execute_file(file, launch);
+      if (error == EACCES) result = EACCES;
+      else if (error != ENOENT && error != ENOTDIR) return error;
     }
     if (!*end) return result;
   }
 }
 
-static int prepare_and_execute(const struct launch *launch, volatile uint32_t *stage, char **shell_argv) {
-  setsid();
-  if (launch->terminal) {
-    *stage = STAGE_TERMINAL;
-    if (ioctl(0, TIOCSCTTY, 0) != 0) return errno;
-  }
-  raise_oom_score();
-  if (launch->open_files) limit_resource(RLIMIT_NOFILE, launch->open_files);
-  else restore_open_files();
-  limit_resource(RLIMIT_NPROC, launch->pids);
-  *stage = STAGE_USER;
-  int error = launch->switch_user ? become(launch->user) : 0;
-  if (error) return error;
-  *stage = STAGE_DIRECTORY;
-  if (chdir(launch->directory) != 0) return errno;
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  *stage = STAGE_EXECUTE;
-  return search_and_execute(launch, shell_argv);
+// The target's own descriptors are 0 to 2, which the guest keeps occupied; all others close themselves when it is executed.
+static void arrange_descriptors(const struct launch *launch) {
+  raw_call(SYS_dup3, launch->input, 0, 0);
+  raw_call(SYS_dup3, launch->output, 1, 0);
+  raw_call(SYS_dup3, launch->error, 2, 0);
 }
 
-int execute(const struct launch *launch, struct launch_error *failure) {
-  size_t count = 0;
-  while (launch->argv[count]) count++;
-  char *shell_argv[count + 2];
-  shell_argv[0] = (char *)"sh";
-  shell_argv[1] = launch->argv[0];
-  for (size_t i = 1; i <= count; i++) shell_argv[i + 1] = launch->argv[i];
-  volatile uint32_t stage = STAGE_FORK;
-  volatile int error = 0;
-  // SAFETY: the child only makes system calls on memory that was prepared, and leaves by exec or _exit.
-  pid_t pid = vfork();
-  if (pid == 0) {
-    error = prepare_and_execute(launch, &stage, shell_argv);
-    _exit(127);
-  }
-  failure->error = pid < 0 ? errno : error;
-  failure->stage = stage;
-  if (pid > 0 && error) waitpid(pid, NULL, 0);
-  return failure->error ? -1 : pid;
+static int prepare_and_execute(const struct launch *launch, uint32_t *stage) {
+  raw_call(SYS_setsid);
+  arrange_descriptors(launch);
+  *stage = STAGE_TERMINAL;
+  int error = launch->terminal ? (int)raw_call(SYS_ioctl, 0, TIOCSCTTY, 0) : 0;
+  if (error) return -error;
+  if (launch->raise_oom_score) raise_oom_score();
+  if (launch->set_open_files) raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &launch->open_files, NULL);
+  if (launch->set_pids) raw_call(SYS_prlimit64, 0, RLIMIT_NPROC, &launch->pids, NULL);
+  *stage = STAGE_USER;
+  error = launch->switch_user ? become(&launch->user) : 0;
+  if (error) return error;
+  *stage = STAGE_DIRECTORY;
+  error = (int)raw_call(SYS_chdir, launch->directory);
+  if (error) return -error;
+  uint64_t none = 0;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+  *stage = STAGE_EXECUTE;
+  return search_and_execute(launch);
+}
+
+static void child_run(void *argument) {
+  struct supervision *supervision = argument;
+  supervision->failure = prepare_and_execute(&supervision->launch, &supervision->stage);
+  for (;;) raw_call(SYS_exit_group, 127);
+}
+
+pid_t execute(struct supervision *supervision) {
+  // SAFETY: the child only makes system calls on memory that was prepared, and leaves by exec or exit; until then this one waits.
+  long pid = raw_clone(CLONE_VM | CLONE_VFORK | SIGCHLD, supervision_child_stack(supervision), child_run, supervision);
+  if (pid < 0) supervision->failure = (int)-pid;
+  if (!supervision->failure) return (pid_t)pid;
+  if (pid > 0) raw_call(SYS_wait4, pid, NULL, 0, NULL);
+  return 0;
 }

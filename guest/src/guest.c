@@ -11,21 +11,23 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "channel.h"
 #include "children.h"
 #include "configure.h"
 #include "descriptors.h"
+#include "kernel.h"
 #include "link.h"
 #include "loop.h"
 #include "machine/machine.h"
 #include "process.h"
 #include "session.h"
 #include "requests.h"
+#include "resource-limits.h"
 #include "spawn.h"
 #include "statistics.h"
+#include "supervision.h"
 #include "users.h"
 
 // A program in the sandbox expects its own loopback; where the runtime has brought it up, or forbids it, nothing is lost.
@@ -42,10 +44,10 @@ static void bring_loopback_up(void) {
 
 static bool prepare(struct machine *machine) {
   descriptors_fill_standard();
-  descriptors_raise_limit();
+  resource_limits_open();
   umask(022);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  if (!loop_open() || !children_open()) return false;
+  if (!loop_open() || !children_open() || !supervision_open(process_take_reports)) return false;
   bring_loopback_up();
   statistics_open();
   session_set_features((users_can_switch() ? FEATURE_SWITCH_USERS : 0) | (machine->own_kernel ? FEATURE_OWN_KERNEL : 0));
@@ -60,15 +62,16 @@ void serve_shutdown(uint32_t channel) {
   loop_stop();
 }
 
-// Where the sandbox's kernel holds bytes that its end would lose: gVisor says so by the release that it always has. A container's bytes are
-// the host kernel's, and a sync there would wait for everybody's.
+// Where the sandbox's kernel holds bytes that its end would lose. A container's bytes are the host kernel's, and a sync there would wait for
+// everybody's.
 static void sync_own_kernel(void) {
-  struct utsname name;
-  if (uname(&name) == 0 && strcmp(name.release, "4.4.0") == 0) sync();
+  if (kernel_is_gvisor()) sync();
 }
 
 int guest_main(void) {
   struct machine machine = {.input = 0, .output = 1};
+  // What a runtime left open is nobody's here. All that the guest opens closes itself when a command is executed.
+  close_from(3);
   if (!machine_enter(&machine)) return 1;
   if (!prepare(&machine)) {
     fprintf(stderr, "hearth-guest: cannot start: %s\n", strerror(errno));
@@ -83,6 +86,7 @@ int guest_main(void) {
   sync_own_kernel();
   link_close();
   children_close();
+  supervision_close();
   spawn_close();
   configuration_release();
   loop_close();

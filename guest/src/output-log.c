@@ -90,6 +90,19 @@ void log_commit(struct output_log *log, uint8_t stream, uint32_t length) {
   *segment_at(log, log->segment_count++) = (struct segment){log->end, stream};
 }
 
+void log_append(struct output_log *log, uint8_t stream, struct slice bytes) {
+  struct iovec vectors[2];
+  int count;
+  if (log_space(log, log->end, bytes.length, vectors, &count) < bytes.length) {
+    log->end += bytes.length;
+    log->start = log->end;
+    return;
+  }
+  memcpy(vectors[0].iov_base, bytes.bytes, vectors[0].iov_len);
+  if (count == 2) memcpy(vectors[1].iov_base, bytes.bytes + vectors[0].iov_len, vectors[1].iov_len);
+  log_commit(log, stream, bytes.length);
+}
+
 static uint32_t find_segment(struct output_log *log, uint64_t offset) {
   uint32_t low = 0, high = log->segment_count;
   while (low < high) {

@@ -28,6 +28,8 @@ void log_drop_all(struct output_log *log);
 uint32_t log_space(struct output_log *log, uint64_t kept_from, uint32_t limit, struct iovec vectors[2], int *count);
 // Takes over bytes that were read into the vectors.
 void log_commit(struct output_log *log, uint8_t stream, uint32_t length);
+// Copies the first bytes in. Where there is no memory for them they count as dropped.
+void log_append(struct output_log *log, uint8_t stream, struct slice bytes);
 // The bytes of one stream from an offset on, as far as they lie together.
 struct slice log_peek(struct output_log *log, uint64_t offset, uint32_t limit, uint8_t *stream);
 uint64_t log_memory(const struct output_log *log);

@@ -4,7 +4,7 @@
 
 #include "process-tree.h"
 #include "process.h"
-#include "supervisor.h"
+#include "supervision.h"
 
 // How long a supervisor may take before the guest does it itself (it may have been stopped by what it watches over).
 #define KILL_PATIENCE (2 * SECOND)

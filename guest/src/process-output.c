@@ -19,21 +19,34 @@ static enum outcome classify(ssize_t count) {
   return GOT_END;  // end of file, or EIO from a terminal that was hung up
 }
 
+static uint8_t scratch[READ_BYTES / 4];
+
 // After the end nobody asks for it, but who still writes must not be killed by a closed pipe.
-static enum outcome discard(struct source *source) {
-  static uint8_t waste[READ_BYTES / 4];
-  return classify(read(source->fd, waste, sizeof waste));
+static enum outcome discard(struct source *source) { return classify(read(source->fd, scratch, sizeof scratch)); }
+
+// The first bytes: many a command writes none, and needs no memory for them.
+static ssize_t read_first(struct process *process, struct source *source, uint8_t stream) {
+  size_t limit = sizeof scratch < process->log.capacity ? sizeof scratch : process->log.capacity;
+  ssize_t count = read(source->fd, scratch, limit);
+  if (count > 0) log_append(&process->log, stream, (struct slice){scratch, (uint32_t)count});
+  return count;
+}
+
+static ssize_t read_more(struct process *process, struct source *source, uint8_t stream, struct iovec *vectors, int vector_count) {
+  ssize_t count = readv(source->fd, vectors, vector_count);
+  if (count > 0) log_commit(&process->log, stream, (uint32_t)count);
+  return count;
 }
 
 static enum outcome read_stream(struct process *process, struct source *source, uint8_t stream) {
   if (process->state == PROCESS_ENDED) return discard(source);
   struct iovec vectors[2];
   int vector_count;
-  if (log_space(&process->log, kept_from(process), READ_BYTES, vectors, &vector_count) == 0) return NO_SPACE;
-  ssize_t count = readv(source->fd, vectors, vector_count);
+  bool first = process->log.end == 0;
+  if (!first && log_space(&process->log, kept_from(process), READ_BYTES, vectors, &vector_count) == 0) return NO_SPACE;
+  ssize_t count = first ? read_first(process, source, stream) : read_more(process, source, stream, vectors, vector_count);
   enum outcome outcome = classify(count);
   if (outcome != GOT_BYTES) return outcome;
-  log_commit(&process->log, stream, (uint32_t)count);
   if (process->state == PROCESS_DRAINING) process->drained += (uint32_t)count;
   if (process->attachment) channel_ready(&process->attachment->channel);
   return GOT_BYTES;

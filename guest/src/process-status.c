@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "answer.h"
 #include "attach.h"
@@ -9,7 +8,8 @@
 #include "signals.h"
 #include "machine/limits.h"
 #include "process.h"
-#include "status.h"
+#include "spawn.h"
+#include "supervision.h"
 
 static const char *stage_text(uint32_t stage) {
   switch (stage) {
@@ -26,77 +26,80 @@ static const char *stage_text(uint32_t stage) {
   }
 }
 
-static void started(struct process *process, const struct status_record *record) {
-  process->pid = record->value;
-  free(process->directory);
-  process->directory = NULL;
+static void started(struct process *process, const struct supervision *report, bool ended) {
+  process->pid = report->pid;
   process->state = PROCESS_RUNNING;
   if (process->attachment) channel_ready(&process->attachment->channel);
+  if (ended) return;
+  source_watch(&process->output, EPOLLIN);
+  source_watch(&process->error, EPOLLIN);
 }
 
-static void failed(struct process *process, const struct status_record *record) {
+static void failed(struct process *process, int error, uint32_t stage) {
   char what[300];
   struct slice_list argv = process->argv;
   struct slice name = slice_list_next(&argv);
-  const char *stage = stage_text(record->stage);
-  bool directory = record->stage == STAGE_DIRECTORY && process->directory;
-  if (directory) snprintf(what, sizeof what, "%s %s", stage, process->directory);
-  else snprintf(what, sizeof what, "%s %.*s", stage, (int)name.length, (const char *)name.bytes);
+  if (stage == STAGE_DIRECTORY) snprintf(what, sizeof what, "%s %s", stage_text(stage), process->supervision->launch.directory);
+  else snprintf(what, sizeof what, "%s %.*s", stage_text(stage), (int)name.length, (const char *)name.bytes);
   process->state = PROCESS_ENDED;
   process->forgotten = true;
   timer_stop(&process->deadline);
-  if (process->attachment) attachment_fail(process->attachment, record->value ? record->value : EIO, what);
+  if (process->attachment) attachment_fail(process->attachment, error ? error : EIO, what);
   source_close(&process->output);
   source_close(&process->error);
 }
 
 uint32_t process_flags(const struct process *process) { return (process->timed_out ? 1u : 0u) | (process->out_of_memory ? 2u : 0u); }
 
-static void exited(struct process *process, const struct status_record *record) {
-  int status = record->value;
+static void exited(struct process *process, int status, uint64_t ended_at) {
   process->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   process->signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0;
-  process->cpu_microseconds = record->cpu_microseconds;
-  process->duration_microseconds = record->ended_at > process->started_monotonic ? (record->ended_at - process->started_monotonic) / 1000 : 0;
+  process->duration_microseconds = ended_at > process->started_monotonic ? (ended_at - process->started_monotonic) / 1000 : 0;
   process->out_of_memory = limits_oom_kills() > process->oom_kills_before;
   process->state = PROCESS_DRAINING;
   if (!process->insisting) timer_stop(&process->deadline);
   process_drain(process);
 }
 
-static void take_record(struct process *process, const struct status_record *record) {
-  if (record->kind == STATUS_STARTED && process->state == PROCESS_STARTING) started(process, record);
-  if (record->kind == STATUS_FAILED && process->state == PROCESS_STARTING) failed(process, record);
-  if (record->kind == STATUS_EXITED && process->state == PROCESS_RUNNING) exited(process, record);
-}
-
-static void read_records(struct process *process) {
-  while (process->status.fd >= 0) {
-    struct status_record records[4];
-    ssize_t count = read(process->status.fd, records, sizeof records);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) source_close(&process->status);
-    for (ssize_t i = 0; i < count / (ssize_t)sizeof *records; i++) take_record(process, &records[i]);
-    if (count > 0 && count < (ssize_t)sizeof records) return;
+static void take_report(struct process *process) {
+  struct supervision *report = process->supervision;
+  enum progress progress = supervision_progress(report);
+  process->seen = progress;
+  if (progress == PROGRESS_NONE) return;
+  spawn_close_ends(&report->launch);
+  if (progress == PROGRESS_FAILED) {
+    if (process->state == PROCESS_STARTING) failed(process, report->failure, report->stage);
+    return;
   }
+  bool ended = progress >= PROGRESS_EXITED;
+  if (process->state == PROCESS_STARTING) started(process, report, ended);
+  if (!ended || process->state != PROCESS_RUNNING) return;
+  process->cpu_microseconds = report->cpu_microseconds;
+  exited(process, report->status, report->ended_at);
 }
 
-void process_status_ready(struct source *source, uint32_t events) {
-  (void)events;
-  read_records(OWNER(source, struct process, status));
+static struct process *next_with_news(void) {
+  for (struct process *process = process_first(); process; process = process->next) {
+    if (process->supervision && supervision_progress(process->supervision) != process->seen) return process;
+  }
+  return NULL;
+}
+
+void process_take_reports(void) {
+  // From the start each time: one that ended may push others out.
+  for (struct process *process; (process = next_with_news());) take_report(process);
 }
 
 void process_supervisor_ended(struct process *process) {
-  read_records(process);
-  source_close(&process->status);
+  take_report(process);
   timer_stop(&process->deadline);
   if (process->state == PROCESS_STARTING || process->state == PROCESS_RUNNING) {
     // Somebody killed the supervisor. What it watched over is ours now, and has lost its name: it is ended too.
     children_kill_strays();
-    if (process->state == PROCESS_STARTING) failed(process, &(struct status_record){.value = EIO, .stage = STAGE_FORK});
-    else exited(process, &(struct status_record){.value = SIGKILL, .ended_at = monotonic_now()});
+    if (process->state == PROCESS_STARTING) failed(process, EIO, STAGE_FORK);
+    else exited(process, SIGKILL, monotonic_now());
   }
+  process_release_supervision(process);
   signals_tree_gone(process->number);
   process->supervisor_gone = true;
   process_release_if_done(process);

@@ -1,98 +1,114 @@
-// The tree below a process, from the parents in /proc: it finds also what has left its session and its group.
+// The tree below a process, from the parents in /proc: it finds also what has left its session and its group. Supervisors use it too, so
+// that it makes raw system calls only, on memory of its own.
+#define _GNU_SOURCE
 #include "process-tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/mman.h>
+
+#include "raw-calls.h"
 
 #define TREE_LIMIT 131072
+#define PID_LIMIT (4u << 20)  // of the kernel, at the most
 
 struct entry {
   pid_t pid, parent;
-  bool zombie, below;
+  bool zombie;
 };
 
+// Large, but only what is used of it is ever touched.
 struct table {
-  struct entry *entries;
-  int count, capacity;
+  char names[32768];  // of directory entries, with their alignment
+  uint8_t below[PID_LIMIT / 8];
+  struct entry entries[TREE_LIMIT];
+  int count;
 };
 
-static bool read_entry(const char *name, struct entry *entry) {
-  char path[64], text[512];
-  snprintf(path, sizeof path, "/proc/%.20s/stat", name);
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+struct directory_entry {
+  uint64_t inode, offset;
+  uint16_t length;
+  uint8_t type;
+  char name[];
+};
+
+static bool is_below(const struct table *table, pid_t pid) { return table->below[pid / 8] >> (pid % 8) & 1; }
+
+static void mark_below(struct table *table, pid_t pid) { table->below[pid / 8] |= (uint8_t)(1u << (pid % 8)); }
+
+static pid_t parse_number(const char *text) {
+  uint32_t number = 0;
+  for (; *text >= '0' && *text <= '9' && number < PID_LIMIT; text++) number = number * 10 + (uint32_t)(*text - '0');
+  return (pid_t)number;
+}
+
+static bool read_entry(int proc, const char *name, struct entry *entry) {
+  char path[32], text[512];
+  size_t length = strlen(name);
+  if (length + sizeof "/stat" > sizeof path) return false;
+  memcpy(path, name, length);
+  memcpy(path + length, "/stat", sizeof "/stat");
+  int descriptor = (int)raw_call(SYS_openat, proc, path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
-  ssize_t length = read(descriptor, text, sizeof text - 1);
-  close(descriptor);
-  if (length <= 0) return false;
-  text[length] = 0;
-  // The command's name is in parentheses and may itself contain any of them.
-  char *end = strrchr(text, ')');
-  char state;
-  int parent;
-  if (!end || sscanf(end + 1, " %c %d", &state, &parent) != 2) return false;
-  *entry = (struct entry){atoi(name), parent, state == 'Z' || state == 'X', false};
-  return true;
+  long count = raw_call(SYS_read, descriptor, text, sizeof text - 1);
+  raw_call(SYS_close, descriptor);
+  if (count <= 0) return false;
+  text[count] = 0;
+  // ") S 123": the command's name is in parentheses and may itself contain any of them.
+  const char *end = strrchr(text, ')');
+  if (!end || strlen(end) < 5) return false;
+  *entry = (struct entry){parse_number(name), parse_number(end + 4), end[2] == 'Z' || end[2] == 'X'};
+  return (uint32_t)entry->pid < PID_LIMIT && (uint32_t)entry->parent < PID_LIMIT;
 }
 
-static bool add(struct table *table, struct entry entry) {
-  if (table->count == table->capacity) {
-    int capacity = table->capacity ? table->capacity * 2 : 256;
-    struct entry *entries = capacity <= TREE_LIMIT ? realloc(table->entries, (size_t)capacity * sizeof *entries) : NULL;
-    if (!entries) return false;
-    table->entries = entries;
-    table->capacity = capacity;
+static void read_table(struct table *table, int proc) {
+  for (;;) {
+    long length = raw_call(SYS_getdents64, proc, table->names, sizeof table->names);
+    if (length <= 0) return;
+    for (long at = 0; at < length;) {
+      const struct directory_entry *item = (const void *)(table->names + at);
+      at += item->length;
+      if (item->name[0] < '1' || item->name[0] > '9') continue;
+      if (table->count == TREE_LIMIT) return;
+      if (read_entry(proc, item->name, &table->entries[table->count])) table->count++;
+    }
   }
-  table->entries[table->count++] = entry;
-  return true;
 }
 
-static void read_table(struct table *table) {
-  DIR *directory = opendir("/proc");
-  if (!directory) return;
-  for (struct dirent *item; (item = readdir(directory));) {
-    struct entry entry;
-    if (item->d_name[0] < '1' || item->d_name[0] > '9' || !read_entry(item->d_name, &entry)) continue;
-    if (!add(table, entry)) break;
-  }
-  closedir(directory);
-}
-
-static int by_pid(const void *a, const void *b) {
-  pid_t left = ((const struct entry *)a)->pid, right = ((const struct entry *)b)->pid;
-  return (left > right) - (left < right);
-}
-
-static bool parent_is_below(struct table *table, const struct entry *entry, pid_t root) {
-  if (entry->parent == root) return true;
-  struct entry key = {.pid = entry->parent};
-  struct entry *parent = bsearch(&key, table->entries, (size_t)table->count, sizeof key, by_pid);
-  return parent && parent->below;
-}
-
-int process_tree_signal_except(pid_t root, int signal, int (*spared)(pid_t child)) {
-  struct table table = {0};
-  read_table(&table);
-  if (table.count) qsort(table.entries, (size_t)table.count, sizeof *table.entries, by_pid);
+static int signal_below(struct table *table, pid_t root, int signal, int (*spared)(pid_t child)) {
   int found = 0;
   // A child may have a lower number than its parent once numbers were used up, so go on until nothing is new.
   for (bool changed = true; changed;) {
     changed = false;
-    for (int i = 0; i < table.count; i++) {
-      struct entry *entry = &table.entries[i];
-      if (entry->below || entry->pid == root || !parent_is_below(&table, entry, root)) continue;
+    for (int i = 0; i < table->count; i++) {
+      const struct entry *entry = &table->entries[i];
+      if (entry->pid == root || is_below(table, entry->pid)) continue;
+      if (entry->parent != root && !is_below(table, entry->parent)) continue;
       if (spared && entry->parent == root && spared(entry->pid)) continue;
-      entry->below = changed = true;
+      mark_below(table, entry->pid);
+      changed = true;
       // What may not be signalled must not be waited for either.
-      if (!entry->zombie && kill(entry->pid, signal) == 0) found++;
+      if (!entry->zombie && raw_call(SYS_kill, entry->pid, signal) == 0) found++;
     }
   }
-  free(table.entries);
+  return found;
+}
+
+int process_tree_signal_except(pid_t root, int signal, int (*spared)(pid_t child)) {
+  int proc = (int)raw_call(SYS_openat, AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (proc < 0) return 0;
+  long memory = raw_call(SYS_mmap, NULL, sizeof(struct table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  int found = 0;
+  if (memory > 0) {
+    struct table *table = (struct table *)memory;
+    read_table(table, proc);
+    found = signal_below(table, root, signal, spared);
+    raw_call(SYS_munmap, table, sizeof *table);
+  }
+  raw_call(SYS_close, proc);
   return found;
 }
 

@@ -3,6 +3,8 @@
 #include "attach.h"
 #include "input-writer.h"
 #include "machine/limits.h"
+#include "spawn.h"
+#include "supervision.h"
 
 static struct process *first, *last;
 static uint32_t next_number = 1;
@@ -16,7 +18,6 @@ struct process *process_create(uint32_t log_capacity) {
   if (!process) return NULL;
   process->number = next_number++;
   process->oom_kills_before = limits_oom_kills();
-  process->status = (struct source){.fd = -1, .ready = process_status_ready};
   process->output = (struct source){.fd = -1, .ready = process_output_ready};
   process->error = (struct source){.fd = -1, .ready = process_error_ready};
   process->input = (struct source){.fd = -1, .ready = input_writers_ready};
@@ -42,17 +43,23 @@ struct process *process_find_supervisor(pid_t supervisor) {
   return NULL;
 }
 
+void process_release_supervision(struct process *process) {
+  if (!process->supervision) return;
+  spawn_close_ends(&process->supervision->launch);
+  supervision_release(process->supervision);
+  process->supervision = NULL;
+}
+
 static void process_free(struct process *process) {
   if (process->attachment) attachment_end(process->attachment);
   input_writers_end(process);
   timer_stop(&process->deadline);
-  source_close(&process->status);
   source_close(&process->output);
   source_close(&process->error);
   source_close(&process->input);
   log_close(&process->log);
   free((void *)process->argv.bytes);
-  free(process->directory);
+  process_release_supervision(process);
   if (process->previous) process->previous->next = process->next;
   else first = process->next;
   if (process->next) process->next->previous = process->previous;

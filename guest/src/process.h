@@ -22,14 +22,17 @@ enum process_state {
 
 struct attachment;
 struct input_writer;
+struct supervision;
 
 struct process {
   struct process *next, *previous;
   uint32_t number;
   pid_t pid, supervisor;
+  struct supervision *supervision;  // until the supervisor is gone
+  uint32_t seen;                    // of its progress
   enum process_state state;
   bool terminal, forgotten, timed_out, out_of_memory, supervisor_gone, insisting;
-  struct source status, output, error, input;
+  struct source output, error, input;
   struct output_log log;
   struct attachment *attachment;
   struct input_writer *writers;
@@ -42,7 +45,6 @@ struct process {
   uint32_t drained;
   uint64_t ended_sequence;
   struct slice_list argv;  // own copy, cut
-  char *directory;         // where it is to start; kept until it has
 };
 
 struct process *process_create(uint32_t log_capacity);
@@ -55,12 +57,14 @@ void process_release_if_done(struct process *process);
 void process_retain_bounded(void);
 void process_forget(struct process *process);
 void process_free_all(void);
+// When the supervisor is gone.
+void process_release_supervision(struct process *process);
 
 // The flags of Exited and Process.
 uint32_t process_flags(const struct process *process);
 
-// process-status.c: reports of the supervisor.
-void process_status_ready(struct source *source, uint32_t events);
+// process-status.c: takes what the supervisors have reported.
+void process_take_reports(void);
 // The supervisor was reaped.
 void process_supervisor_ended(struct process *process);
 

@@ -9,10 +9,12 @@
 #include "attach.h"
 #include "command.h"
 #include "configure.h"
+#include "kernel.h"
 #include "paths.h"
 #include "process.h"
 #include "requests.h"
-#include "supervisor.h"
+#include "resource-limits.h"
+#include "supervision.h"
 #include "terminal.h"
 
 #define FLAG_TERMINAL 1u
@@ -31,18 +33,6 @@ void spawn_close(void) {
   if (null_descriptor >= 0) close(null_descriptor);
 }
 
-// The ends that belong to the target; the guest's own ends are sources of the process.
-struct ends {
-  int input, output, error, status;
-};
-
-static void close_ends(const struct ends *ends) {
-  if (ends->input >= 0 && ends->input != null_descriptor && ends->input != ends->output) close(ends->input);
-  if (ends->error >= 0 && ends->error != ends->output) close(ends->error);
-  if (ends->output >= 0) close(ends->output);
-  if (ends->status >= 0) close(ends->status);
-}
-
 // The guest's end never blocks; the target's is an ordinary pipe.
 static int open_pipe(int *own, int *other, bool own_reads) {
   int pair[2];
@@ -52,26 +42,31 @@ static int open_pipe(int *own, int *other, bool own_reads) {
   return fcntl(*own, F_SETFL, O_NONBLOCK) == 0 ? 0 : errno;
 }
 
-static int open_terminal(struct process *process, struct ends *ends, const struct message_spawn *message, uid_t owner) {
-  int error = terminal_open(&process->output.fd, &ends->output, message->rows, message->cols, owner);
+static int open_terminal(struct process *process, struct launch *launch, const struct message_spawn *message) {
+  int error = terminal_open(&process->output.fd, &launch->output, message->rows, message->cols, launch->user.uid);
   if (error) return error;
-  ends->input = ends->error = ends->output;
-  process->terminal = true;
+  launch->input = launch->error = launch->output;
+  launch->terminal = process->terminal = true;
   process->input.fd = fcntl(process->output.fd, F_DUPFD_CLOEXEC, 0);
   return process->input.fd >= 0 ? 0 : errno;
 }
 
-static int open_ends(struct process *process, struct ends *ends, const struct message_spawn *message, uid_t owner) {
-  int error = open_pipe(&process->status.fd, &ends->status, true);
+static int open_ends(struct process *process, struct launch *launch, const struct message_spawn *message) {
+  if (message->flags & FLAG_TERMINAL) return open_terminal(process, launch, message);
+  int error = open_pipe(&process->output.fd, &launch->output, true);
   if (error) return error;
-  if (message->flags & FLAG_TERMINAL) return open_terminal(process, ends, message, owner);
-  error = open_pipe(&process->output.fd, &ends->output, true);
+  launch->error = launch->output;
+  if (!(message->flags & FLAG_MERGE)) error = open_pipe(&process->error.fd, &launch->error, true);
   if (error) return error;
-  ends->error = ends->output;
-  if (!(message->flags & FLAG_MERGE)) error = open_pipe(&process->error.fd, &ends->error, true);
-  if (error) return error;
-  ends->input = null_descriptor;
-  return message->flags & FLAG_INPUT ? open_pipe(&process->input.fd, &ends->input, false) : 0;
+  launch->input = null_descriptor;
+  return message->flags & FLAG_INPUT ? open_pipe(&process->input.fd, &launch->input, false) : 0;
+}
+
+void spawn_close_ends(struct launch *launch) {
+  if (launch->input >= 0 && launch->input != null_descriptor && launch->input != launch->output) close(launch->input);
+  if (launch->error >= 0 && launch->error != launch->output) close(launch->error);
+  if (launch->output >= 0) close(launch->output);
+  launch->input = launch->output = launch->error = -1;
 }
 
 static void keep_argv(struct process *process, struct slice_list argv) {
@@ -90,57 +85,35 @@ static void keep_argv(struct process *process, struct slice_list argv) {
   process->argv = (struct slice_list){copy, kept.length, kept.count};
 }
 
-static int start(struct process *process, const struct message_spawn *message, struct command *command, const struct user *user, const char *directory) {
-  struct ends ends = {-1, -1, -1, -1};
-  int error = open_ends(process, &ends, message, user->uid);
-  struct launch launch = {
-      .argv = command->argv,
-      .environment = command->environment,
-      .path = command->path,
-      .directory = directory,
-      .user = user,
-      .switch_user = !users_is_own(user) || (user->group_count && users_can_switch()),
-      .terminal = process->terminal,
-      .input = ends.input,
-      .output = ends.output,
-      .error = ends.error,
-      .status = ends.status,
-      .open_files = configuration.open_files,
-      .pids = configuration.pids,
-  };
+static int start(struct process *process, const struct message_spawn *message) {
+  struct supervision *supervision = process->supervision;
+  int error = open_ends(process, &supervision->launch, message);
   process->started_wall = wall_now();
   process->started_monotonic = monotonic_now();
-  if (!error) {
-    process->supervisor = fork();
-    if (process->supervisor == 0) supervisor_run(&launch);
-    if (process->supervisor < 0) error = errno;
-  }
-  close_ends(&ends);
-  return error;
+  if (error) return error;
+  process->supervisor = supervision_start(supervision);
+  return process->supervisor < 0 ? -process->supervisor : 0;
 }
 
-static void watch(struct process *process) {
-  source_watch(&process->status, EPOLLIN);
-  source_watch(&process->output, EPOLLIN);
-  source_watch(&process->error, EPOLLIN);
-}
-
-static void spawn(uint32_t channel, const struct message_spawn *message, struct command *command, const struct user *user, const char *directory) {
+static void spawn(uint32_t channel, const struct message_spawn *message, struct supervision *supervision) {
   struct process *process = process_create(configuration.retained_output_bytes);
-  if (!process) return answer_failed(channel, EAGAIN, "too many processes");
+  if (!process) {
+    supervision_release(supervision);
+    return answer_failed(channel, EAGAIN, "too many processes");
+  }
+  process->supervision = supervision;
   keep_argv(process, message->argv);
-  process->directory = strdup(directory);
-  int error = start(process, message, command, user, directory);
+  int error = start(process, message);
   if (error) {
     process->supervisor_gone = true;
     process->state = PROCESS_ENDED;
     source_close(&process->output);
     source_close(&process->error);
-    answer_failed(channel, error, "cannot start %s", command->argv[0]);
+    answer_failed(channel, error, "cannot start %s", supervision->launch.argv[0]);
     process_forget(process);
     return;
   }
-  watch(process);
+  // Its output is watched once it has started: before that nothing of it may be sent, and many a command ends at once.
   process_set_timeout(process, message->timeout_milliseconds);
   attachment_open(channel, process, 0, process->input.fd >= 0);
 }
@@ -152,6 +125,24 @@ static int find_user(struct slice wanted, struct user *user) {
   return users_is_own(user) || users_can_switch() ? 0 : EPERM;
 }
 
+// Everything that the supervisor and the new process will look at, in memory that stays as long as they do.
+static int prepare(struct supervision *supervision, const struct message_spawn *message, const struct user *user, const char *directory) {
+  struct launch *launch = &supervision->launch;
+  struct command command;
+  char *memory = supervision_memory(supervision);
+  int error = command_build(&command, memory, message, user);
+  if (error) return error;
+  launch->argv = command.argv;
+  launch->environment = command.environment;
+  launch->path = command.path;
+  launch->directory = strcpy(memory + command_size(message), directory);
+  launch->user = *user;
+  launch->switch_user = !users_is_own(user) || (user->group_count && users_can_switch());
+  launch->raise_oom_score = !kernel_is_gvisor();
+  resource_limits_prepare(launch);
+  return 0;
+}
+
 void serve_spawn(uint32_t channel, const struct message_spawn *message) {
   struct user user;
   char directory[PATH_BYTES];
@@ -159,9 +150,9 @@ void serve_spawn(uint32_t channel, const struct message_spawn *message) {
   if (error) return answer_failed(channel, error, error == EINVAL ? "unknown user %.*s" : "user %.*s", (int)message->user.length, (const char *)message->user.bytes);
   error = path_copy(message->cwd.length ? message->cwd : slice_of(configuration.workdir), directory);
   if (error) return answer_failed(channel, error, "working directory");
-  struct command command;
-  error = command_build(&command, message, &user);
-  if (error) answer_failed(channel, error, "arguments or environment");
-  else spawn(channel, message, &command, &user, directory);
-  command_release(&command);
+  struct supervision *supervision = supervision_create(command_size(message) + strlen(directory) + 1);
+  error = supervision ? prepare(supervision, message, &user, directory) : ENOMEM;
+  if (!error) return spawn(channel, message, supervision);
+  if (supervision) supervision_release(supervision);
+  answer_failed(channel, error, "arguments or environment");
 }

@@ -62,7 +62,8 @@ static void collect(struct message_usage *usage, bool worker) {
   for (struct dirent *item; list && (item = readdir(list));) {
     if (item->d_name[0] < '1' || item->d_name[0] > '9') continue;
     ticks += ticks_of(item->d_name);
-    usage->memory_bytes += memory_of(item->d_name);
+    // Supervisors share the guest's memory.
+    if (!process_find_supervisor((pid_t)atoi(item->d_name))) usage->memory_bytes += memory_of(item->d_name);
     usage->processes++;
   }
   if (list) closedir(list);

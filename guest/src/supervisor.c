@@ -1,106 +1,118 @@
+// The small process between the guest and each command: reaper of its descendants, hand of its signals. It shares the guest's memory and
+// descriptors, so that it makes raw system calls only and writes nowhere but to its own struct supervision and its stack.
 #define _GNU_SOURCE
-#include "supervisor.h"
-
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
+#include <limits.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "descriptors.h"
-#include "link.h"
 #include "loop.h"
 #include "process-tree.h"
-#include "status.h"
+#include "raw-calls.h"
+#include "supervision.h"
 
-#define STATUS_DESCRIPTOR 3
+#define SIGNAL_BIT(number) (1ull << ((number) - 1))
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2u
+#endif
 // A command that ends this soon is reported as started and ended in one go, so that the guest wakes up once.
 #define START_REPORT_DELAY (2 * MILLISECOND)
 
-static void report(struct status_record *record, int count) {
-  size_t length = sizeof *record * (size_t)count;
-  while (write(STATUS_DESCRIPTOR, record, length) < 0 && errno == EINTR) continue;
+static void reach(struct supervision *supervision, enum progress progress) {
+  atomic_store_explicit(&supervision->progress, progress, memory_order_release);
 }
 
-static void arrange_descriptors(const struct launch *launch) {
-  dup2(launch->input, 0);
-  dup2(launch->output, 1);
-  dup2(launch->error, 2);
-  // The target's own descriptors are 0 to 2; this one closes itself when it is executed.
-  if (launch->status != STATUS_DESCRIPTOR) dup3(launch->status, STATUS_DESCRIPTOR, O_CLOEXEC);
-  close_from(STATUS_DESCRIPTOR + 1);
+static void wake_guest(const struct supervision *supervision) {
+  uint64_t one = 1;
+  raw_call(SYS_write, supervision->news, &one, sizeof one);
 }
 
-// Reaps what has ended. True when main was among it; *alive says whether children are left.
-static bool reap(pid_t main_process, struct status_record *record, bool *alive) {
+// The guest hears of it by the signal of a child's end.
+static _Noreturn void leave(struct supervision *supervision, enum progress progress) {
+  reach(supervision, progress);
+  for (;;) raw_call(SYS_exit_group, 0);
+}
+
+static void note_end(struct supervision *supervision, int status, const struct rusage *usage) {
+  supervision->status = status;
+  supervision->cpu_microseconds =
+      (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u + (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+  supervision->ended_at = monotonic_now();
+}
+
+// Reaps what has ended. True when the main process was among it; *alive says whether children are left.
+static bool reap(struct supervision *supervision, bool *alive) {
   bool main_ended = false;
   for (;;) {
     int status;
     struct rusage usage;
-    pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+    long pid = raw_call(SYS_wait4, -1, &status, WNOHANG, &usage);
     *alive = pid == 0;
-    if (pid < 0 && errno == EINTR) continue;
+    if (pid == -EINTR) continue;
     if (pid <= 0) return main_ended;
-    if (pid != main_process) continue;
+    if (pid != supervision->pid) continue;
     main_ended = true;
-    uint64_t cpu = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u + (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    *record = (struct status_record){.kind = STATUS_EXITED, .value = status, .cpu_microseconds = cpu, .ended_at = monotonic_now()};
+    note_end(supervision, status, &usage);
   }
 }
 
-static void signal_everything(int number) {
+// Reading /proc takes descriptors, and the guest may have none to spare. Where the kernel does not know how, the guest's are used.
+static void take_own_descriptors(const struct supervision *supervision) {
+  if (raw_call(SYS_close_range, 0, supervision->news - 1, CLOSE_RANGE_UNSHARE) != 0) return;
+  raw_call(SYS_close_range, supervision->news + 1, INT_MAX, 0);
+}
+
+static void signal_everything(const struct supervision *supervision, int number) {
+  take_own_descriptors(supervision);
+  pid_t self = (pid_t)raw_call(SYS_getpid);
   if (number != SIGKILL) {
-    process_tree_signal(getpid(), number);
+    process_tree_signal(self, number);
     return;
   }
   // What forks while it is being killed is found in the next round. Nothing is reaped meanwhile: the dead keep their numbers,
   // so that a fork bomb runs into its limit and stays there.
   long pause = 0;
-  while (process_tree_signal(getpid(), SIGKILL) > 0) {
-    if (pause) nanosleep(&(struct timespec){0, pause}, NULL);
-    else sched_yield();
+  while (process_tree_signal(self, SIGKILL) > 0) {
+    struct timespec time = {0, pause};
+    if (pause) raw_call(SYS_nanosleep, &time, 0);
+    else raw_call(SYS_sched_yield);
     if (pause < 32000000) pause = pause * 2 + 250000;
   }
 }
 
-static void attend(pid_t main_process) {
-  sigset_t awaited;
-  sigemptyset(&awaited);
-  sigaddset(&awaited, SIGCHLD);
-  sigaddset(&awaited, TREE_SIGNAL);
-  struct status_record records[2] = {{.kind = STATUS_STARTED, .value = main_process}};
-  bool announced = false, alive = true;
-  while (alive) {
+static int wait_for_signal(siginfo_t *info, bool announced) {
+  uint64_t awaited = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(TREE_SIGNAL);
+  struct timespec delay = {0, START_REPORT_DELAY};
+  return (int)raw_call(SYS_rt_sigtimedwait, &awaited, info, announced ? NULL : &delay, sizeof awaited);
+}
+
+static void attend(struct supervision *supervision) {
+  bool announced = false;
+  for (;;) {
     siginfo_t info;
-    int number = sigtimedwait(&awaited, &info, announced ? NULL : &(struct timespec){0, START_REPORT_DELAY});
-    if (number == TREE_SIGNAL && info.si_pid == getppid()) signal_everything(info.si_value.sival_int);
-    if (reap(main_process, &records[1], &alive)) {
-      report(announced ? &records[1] : records, announced ? 1 : 2);
-      announced = true;
-    } else if (!announced) {
-      report(records, 1);
+    int number = wait_for_signal(&info, announced);
+    if (number == TREE_SIGNAL && info.si_pid == supervision->guest) signal_everything(supervision, info.si_value.sival_int);
+    bool alive, ended = reap(supervision, &alive);
+    if (!alive) return;
+    if (ended || !announced) {
+      reach(supervision, ended ? PROGRESS_EXITED : PROGRESS_STARTED);
+      wake_guest(supervision);
       announced = true;
     }
   }
 }
 
-_Noreturn void supervisor_run(const struct launch *launch) {
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  arrange_descriptors(launch);
-  struct launch_error failure;
-  pid_t pid = execute(launch, &failure);
-  if (pid < 0) {
-    report(&(struct status_record){.kind = STATUS_FAILED, .value = failure.error, .stage = failure.stage}, 1);
-    _exit(0);
-  }
-  // Holding the target's ends would keep its pipes open for ever.
-  close(0);
-  close(1);
-  close(2);
-  link_release_memory();
-  attend(pid);
-  _exit(0);
+void supervisor_run(void *argument) {
+  struct supervision *supervision = argument;
+  // Also the signals of faults: a dump of this memory would end the guest too. A fault of its own still ends it.
+  uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
+  raw_call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+  // It holds the guest's descriptors, and the other end of the link must see when the guest is gone. An init takes everybody along.
+  if (supervision->guest != 1) raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  supervision->pid = execute(supervision);
+  if (supervision->pid == 0) leave(supervision, PROGRESS_FAILED);
+  attend(supervision);
+  leave(supervision, PROGRESS_LEFT);
 }
