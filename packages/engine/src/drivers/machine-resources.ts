@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, type SandboxId } from '@hearth/contract'
@@ -22,8 +22,11 @@ const schema = z.object({
 
 const FILE = 'resources.json'
 
+/** In one step: a reader, also one after a crash, sees all of it or nothing. */
 export function writeResources(directory: string, resources: MachineResources): void {
-  writeFileSync(join(directory, FILE), JSON.stringify(resources), { mode: 0o600 })
+  const temporary = join(directory, `${FILE}.new`)
+  writeFileSync(temporary, JSON.stringify(resources), { mode: 0o600 })
+  renameSync(temporary, join(directory, FILE))
 }
 
 export async function readResources(directory: string): Promise<MachineResources | null> {

@@ -36,13 +36,18 @@ export async function sweep(paths: HostPaths, services: LinkServices, options: S
 /** Ends it, if it lives, and frees what the host holds for it. */
 export async function removeSandbox(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
   await endKeeper(directory)
-  await freeResources(id, directory, await readResources(directory), services)
+  await freeResources(id, directory, await readResources(directory).catch(unreadable), services)
+}
+
+/** A host that lost its power may have kept names without content. Nothing of such a sandbox runs, and the rest of it is swept by name. */
+function unreadable(): null {
+  return null
 }
 
 type IsOld = (path: string) => Promise<boolean>
 
 async function sweepSandbox(id: SandboxId, directory: string, services: LinkServices, isOld: IsOld): Promise<void> {
-  const record = await readRecord(directory)
+  const record = await readRecord(directory).catch(unreadable)
   if (record === null) {
     if (await isOld(directory)) await removeSandbox(id, directory, services)
     return
