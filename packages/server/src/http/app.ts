@@ -1,6 +1,7 @@
 import { HearthError } from '@hearth/contract'
 import { bearerToken } from './access/key-cache.ts'
 import type { App, AppContext, Services } from './app-env.ts'
+import { closeAfterAnswer } from './bodies/lingering-close.ts'
 import { failureHeaders, failureOf, statusOf } from './failures.ts'
 import { newApp } from './openapi.ts'
 import type { Operations } from './operations.ts'
@@ -74,6 +75,7 @@ export function createApp(services: Services, operations: Operations): App {
 export function failureResponse(context: AppContext, error: unknown): Response {
   const operation = context.get('operation')
   const failure = operation.failed(error)
+  closeAfterAnswer(context.env.incoming, context.env.outgoing)
   const body = JSON.stringify({ error: failureOf(failure, operation.requestId) })
   return new Response(body, { status: statusOf(failure), headers: failureHeaders(failure) })
 }

@@ -1,11 +1,12 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener, RequestError } from '@hono/node-server'
+import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { HearthError, newId } from '@hearth/contract'
 import type { Logger } from 'pino'
 import type { ControlPlane } from '../control-plane.ts'
 import { Authenticator } from './access/authenticator.ts'
-import type { EventStore, KeyStore, Services, TenantStore } from './app-env.ts'
+import type { App, EventStore, KeyStore, Services, TenantStore } from './app-env.ts'
 import { createApp } from './app.ts'
 import { asHearthError, failureHeaders, failureOf, refuseSocket, statusOf } from './failures.ts'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.ts'
@@ -46,6 +47,8 @@ export interface HttpServer {
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 const DEFAULT_GRACE_MS = 10_000
+
+type FetchCallback = Parameters<typeof getRequestListener>[0]
 
 /** The HTTP API over a control plane. */
 export function createServer(options: HttpServerOptions): HttpServer {
@@ -139,7 +142,7 @@ class ListeningServer implements HttpServer {
     })
     server.maxConnections = limits.connections
     const app = createApp(this.#services, this.#operations)
-    const listener = getRequestListener(app.fetch, { errorHandler: (error) => this.#unreadable(error) })
+    const listener = getRequestListener(fetchOf(app), { errorHandler: (error) => this.#unreadable(error) })
     server.on('request', (incoming, outgoing) => this.#request(incoming, outgoing, listener))
     const upgrades = new Upgrades(this.#services, this.#operations)
     server.on('upgrade', (incoming, socket, head) => void upgrades.handle(incoming, socket, head))
@@ -171,6 +174,16 @@ class ListeningServer implements HttpServer {
     this.#beginning?.failed(failure)
     const body = JSON.stringify({ error: failureOf(failure, this.#beginning?.requestId ?? '') })
     return new Response(body, { status: statusOf(failure), headers: failureHeaders(failure) })
+  }
+}
+
+/** The router makes a new answer for HEAD, also of one that has been written to the connection already. */
+function fetchOf(app: App): FetchCallback {
+  return (request, bindings) => {
+    if (request.method !== 'HEAD') return app.fetch(request, bindings)
+    return Promise.resolve(app.fetch(request, bindings)).then((answer) =>
+      (bindings as HttpBindings).outgoing.headersSent ? RESPONSE_ALREADY_SENT : answer,
+    )
   }
 }
 

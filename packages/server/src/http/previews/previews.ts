@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HearthError } from '@hearth/contract'
 import type { Services } from '../app-env.ts'
+import { closeAfterAnswer } from '../bodies/lingering-close.ts'
 import { failureHeaders, failureOf, statusOf } from '../failures.ts'
 import type { Operation } from '../operation.ts'
 import { useSandbox } from '../sandbox-use.ts'
@@ -71,7 +72,6 @@ function isNavigation(incoming: IncomingMessage): boolean {
 function refuse(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation, failure: HearthError): void {
   if (outgoing.headersSent) return void outgoing.destroy()
   const body = JSON.stringify({ error: failureOf(failure, operation.requestId) })
-  // The rest of a body that nobody reads ends with the connection.
-  const headers = { ...failureHeaders(failure), ...(incoming.complete ? {} : { connection: 'close' }) }
-  outgoing.writeHead(statusOf(failure), headers).end(body)
+  closeAfterAnswer(incoming, outgoing)
+  outgoing.writeHead(statusOf(failure), failureHeaders(failure)).end(body)
 }
