@@ -113,8 +113,7 @@ describe('the end by an engine', () => {
     await eventually(() => Number(readFileSync(`${cgroup}/pids.current`, 'utf8')) > 20)
     keeper.connection.send(END)
     expect(await keeper.exited).toBe(0)
-    expect(readFileSync(`${cgroup}/cgroup.procs`, 'utf8')).toBe('')
-    rmdirSync(cgroup)
+    expect(existsSync(cgroup)).toBe(false)
     rmdirSync(join(cgroup, '..'))
   })
 

@@ -94,7 +94,7 @@ static _Noreturn void give_up(const struct child_place *place, const struct fail
   _exit(written == (ssize_t)sizeof *failure ? 1 : 2);
 }
 
-_Noreturn void child_run(struct slice prepare, struct child_place place) {
+_Noreturn void child_run(char *const *cgroups, struct child_place place) {
   struct failure failure = {0};
   struct launch launch;
   setsid();
@@ -103,7 +103,7 @@ _Noreturn void child_run(struct slice prepare, struct child_place place) {
   struct user_namespace made = {-1, -1, -1};
   // Only root can map more than itself.
   bool root = geteuid() == 0;
-  if (!die_with(place.keeper, &failure) || !cgroups_join(prepare, &failure) || (root && !user_namespace_make(&made, &failure)))
+  if (!die_with(place.keeper, &failure) || !cgroups_join(cgroups, &failure) || (root && !user_namespace_make(&made, &failure)))
     give_up(&place, &failure);
   if (write(place.reports, &failure, sizeof failure) != (ssize_t)sizeof failure) _exit(2);
   struct slice orders = take_orders(place.orders);

@@ -12,7 +12,7 @@ struct child_place {
   pid_t keeper;
 };
 
-// Joins the cgroups of KeeperPrepare, waits for KeeperLaunch, follows it and executes the runtime.
-_Noreturn void child_run(struct slice prepare, struct child_place place);
+// Joins the cgroups, waits for KeeperLaunch, follows it and executes the runtime.
+_Noreturn void child_run(char *const *cgroups, struct child_place place);
 
 #endif

@@ -77,13 +77,23 @@ static bool join(const char *cgroup, struct failure *failure) {
   return text_file_put(path, "0", 1) || fail_with(failure, errno, "cgroup %s: join", cgroup);
 }
 
-bool cgroups_join(struct slice payload, struct failure *failure) {
+char **cgroups_decode(struct slice payload, struct failure *failure) {
   struct message_keeper_prepare message;
-  if (!decode_keeper_prepare(payload, &message)) return fail_with(failure, EPROTO, "KeeperPrepare: malformed");
-  char **cgroups = string_list_of(message.cgroups);
-  if (!cgroups) return fail_with(failure, EINVAL, "KeeperPrepare: a zero byte in a string, or no memory");
-  bool joined = true;
-  for (size_t i = 0; cgroups[i] && joined; i++) joined = join(cgroups[i], failure);
-  free(cgroups);
-  return joined;
+  bool decoded = decode_keeper_prepare(payload, &message);
+  char **cgroups = decoded ? string_list_of(message.cgroups) : NULL;
+  if (!decoded) fail_with(failure, EPROTO, "KeeperPrepare: malformed");
+  else if (!cgroups) fail_with(failure, EINVAL, "KeeperPrepare: a zero byte in a string, or no memory");
+  return cgroups;
+}
+
+bool cgroups_join(char *const *cgroups, struct failure *failure) {
+  for (size_t i = 0; cgroups[i]; i++)
+    if (!join(cgroups[i], failure)) return false;
+  return true;
+}
+
+void cgroups_remove(char *const *cgroups) {
+  for (size_t i = 0; cgroups[i]; i++)
+    // A process that was reaped may still be leaving.
+    for (int attempt = 0; rmdir(cgroups[i]) != 0 && errno == EBUSY && attempt < 20; attempt++) poll(NULL, 0, 1 + attempt);
 }

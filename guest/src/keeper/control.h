@@ -15,7 +15,13 @@ bool request_read(int engine, int signals, struct request *request);
 bool reply_done(int engine, uint32_t channel, uint64_t value);
 bool reply_failed(int engine, uint32_t channel, const struct failure *failure);
 
-// KeeperPrepare: makes the cgroups and joins them.
-bool cgroups_join(struct slice payload, struct failure *failure);
+// The cgroups that KeeperPrepare names, to be freed; NULL with a failure.
+char **cgroups_decode(struct slice payload, struct failure *failure);
+
+// Makes them and joins them.
+bool cgroups_join(char *const *cgroups, struct failure *failure);
+
+// Removes them once nothing runs in them. What cannot be removed is left to the engine.
+void cgroups_remove(char *const *cgroups);
 
 #endif

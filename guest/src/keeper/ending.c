@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "ending.h"
+#include "control.h"
 #include "descendants.h"
 #include "text-file.h"
 #include "signals.h"
@@ -92,6 +93,12 @@ void sandbox_end(struct relay *relay, const struct launch *launch) {
   relay_drain(relay);
   runtime_log_close(&relay->log);
   run_cleanup(relay, launch);
+  cgroups_remove(relay->cgroups);
   write_exit(relay);
   names_remove();
+}
+
+void sandbox_give_up(struct relay *relay) {
+  kill_everything(relay);
+  if (relay->cgroups) cgroups_remove(relay->cgroups);
 }

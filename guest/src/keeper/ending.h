@@ -10,4 +10,7 @@ void sandbox_end(struct relay *relay, const struct launch *launch);
 // Takes the keeper's names out of its directory.
 void names_remove(void);
 
+// When no runtime was executed: ends what was prepared for it.
+void sandbox_give_up(struct relay *relay);
+
 #endif

@@ -81,12 +81,13 @@ static bool begin(struct relay *relay, struct runtime *runtime, const struct lau
   return true;
 }
 
-static bool prepare(const struct relay *relay, struct runtime *runtime) {
+static bool prepare(struct relay *relay, struct runtime *runtime) {
   struct request request;
   struct failure failure = {EPROTO, "KeeperPrepare was expected"};
   bool joined = request_read(ENGINE, relay->signals, &request);
   if (!joined) return false;
-  joined = request.header.type == MESSAGE_KEEPER_PREPARE && runtime_prepare(request.payload, ENGINE, relay->signals, runtime, &failure);
+  if (request.header.type == MESSAGE_KEEPER_PREPARE) relay->cgroups = cgroups_decode(request.payload, &failure);
+  joined = relay->cgroups && runtime_prepare(relay->cgroups, ENGINE, relay->signals, runtime, &failure);
   free(request.bytes);
   if (!joined) return reply_failed(ENGINE, request.header.channel, &failure) && false;
   return reply_done(ENGINE, request.header.channel, 0);
@@ -118,7 +119,10 @@ int keeper_main(int argc, char **argv) {
   static struct relay relay = {.engine = -1, .guest = -1, .errors = -1, .listener = -1, .signals = -1};
   static struct launch launched;
   struct runtime runtime;
-  if (!take_place(&relay) || !prepare(&relay, &runtime) || !launch(&relay, &runtime, &launched)) return 1;
+  if (!take_place(&relay) || !prepare(&relay, &runtime) || !launch(&relay, &runtime, &launched)) {
+    sandbox_give_up(&relay);
+    return 1;
+  }
   relay_run(&relay);
   sandbox_end(&relay, &launched);
   return 0;

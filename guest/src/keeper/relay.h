@@ -22,6 +22,7 @@ struct relay {
   int errors; // -1 after its end
   int listener;
   int signals;
+  char **cgroups; // of the sandbox, to be removed with it; NULL before they are known
   bool engine_deaf; // it no longer takes anything; what it said before may still be there
   pid_t runtime;
   bool runtime_ended;

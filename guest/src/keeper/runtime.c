@@ -55,7 +55,7 @@ static bool await_report(int reports, int signals, bool end_is_good, struct fail
   return false;
 }
 
-bool runtime_prepare(struct slice prepare, int engine, int signals, struct runtime *runtime, struct failure *failure) {
+bool runtime_prepare(char *const *cgroups, int engine, int signals, struct runtime *runtime, struct failure *failure) {
   struct ends ends;
   if (!open_ends(&ends, failure)) return false;
   pid_t keeper = getpid();
@@ -63,7 +63,7 @@ bool runtime_prepare(struct slice prepare, int engine, int signals, struct runti
   if (pid == 0) {
     // The keeper's ends too: it must see their end when the runtime is gone.
     close_all((int[]){engine, signals, ends.link[0], ends.errors[0], ends.orders[1], ends.reports[0]}, 6);
-    child_run(prepare, (struct child_place){ends.link[1], ends.errors[1], ends.orders[0], ends.reports[1], keeper});
+    child_run(cgroups, (struct child_place){ends.link[1], ends.errors[1], ends.orders[0], ends.reports[1], keeper});
   }
   int number = errno;
   close_all((int[]){ends.link[1], ends.errors[1], ends.orders[0], ends.reports[1]}, 4);

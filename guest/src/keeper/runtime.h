@@ -14,7 +14,7 @@ struct runtime {
 };
 
 // KeeperPrepare: forks it and returns when it is in its cgroups. `engine` and `signals` are not for the child to keep.
-bool runtime_prepare(struct slice prepare, int engine, int signals, struct runtime *runtime, struct failure *failure);
+bool runtime_prepare(char *const *cgroups, int engine, int signals, struct runtime *runtime, struct failure *failure);
 
 // KeeperLaunch: lets the child go on to execute the runtime.
 bool runtime_order(struct runtime *runtime, struct slice launch, struct failure *failure);
