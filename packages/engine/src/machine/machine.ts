@@ -30,7 +30,7 @@ export interface Machine {
   watch(path: string, recursive: boolean, signal?: AbortSignal): Promise<AsyncIterable<WatchEvent> & AsyncDisposable>
   connect(port: number, signal?: AbortSignal): Promise<PortConnection>
   stats(): Promise<Stats>
-  /** Stops all processes where they are; calls under way wait. New ones are refused with `sandbox_paused`. Idempotent. */
+  /** Stops all processes where they are; calls under way wait, their time limits go on. New ones are refused with `sandbox_paused`. Idempotent. */
   pause(): Promise<void>
   /** Resolves when the guest answers again. Idempotent. */
   resume(): Promise<void>
