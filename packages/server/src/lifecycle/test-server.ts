@@ -11,6 +11,8 @@ import { LocalControlPlane, type LocalControlPlaneOptions } from './local-contro
 
 export interface ServerOptions extends Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth'>> {
   readonly spareKeepers?: number
+  /** Default: SQLite in the home. */
+  readonly database?: string
 }
 
 export const EVERYTHING: ListQuery = { limit: 1000, cursor: null, state: null, rung: null, metadata: {} }
@@ -30,8 +32,8 @@ export class TestServer implements AsyncDisposable {
   }
 
   static async start(home: string, options: ServerOptions = {}): Promise<TestServer> {
-    const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}` })
-    const { spareKeepers = 0, ...rest } = options
+    const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, ...rest } = options
+    const store = await openStore({ url: database })
     const hearth = new Hearth({ home, spareKeepers })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
