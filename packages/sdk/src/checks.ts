@@ -32,3 +32,10 @@ export function checkedId(id: unknown, what = 'id'): string {
     context: { field: what },
   })
 }
+
+/** The items of a list that a server gave. One that is none of ours may give anything. */
+export function itemsOf<Item>(body: unknown): Item[] {
+  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : null
+  if (Array.isArray(items)) return items as Item[]
+  throw new HearthError('protocol_violation', 'the server answered something else than a list')
+}

@@ -1,4 +1,5 @@
 import type { EventView } from '@hearth/contract'
+import { itemsOf } from './checks.ts'
 import { HearthError } from './hearth-error.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { jsonEvents, type JsonEvent } from './streams/json-events.ts'
@@ -37,13 +38,13 @@ export interface EventPage {
 
 export async function eventPage(http: HttpClient, query: EventQuery & { readonly limit?: number }): Promise<EventPage> {
   const { sandbox, after, limit, signal } = query
-  const page = await http.json<{ items: EventView[]; next: number; dropped: EventPage['dropped'] }>({
+  const page = await http.json<Pick<EventPage, 'next' | 'dropped'>>({
     method: 'GET',
     path: '/events',
     query: { sandbox, after, limit },
     signal,
   })
-  return { items: page.items.map(hearthEvent), next: page.next, dropped: page.dropped }
+  return { items: itemsOf<EventView>(page).map(hearthEvent), next: page.next, dropped: page.dropped }
 }
 
 /** Events over as many connections as it takes, each once and in order. */

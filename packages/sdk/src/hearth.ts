@@ -1,5 +1,5 @@
 import type { CreateSandbox, Rung, SandboxState, SandboxView } from '@hearth/contract'
-import { checkedId } from './checks.ts'
+import { checkedId, itemsOf } from './checks.ts'
 import { eventPage, followEvents, type EventPage, type EventQuery, type HearthEvent } from './events.ts'
 import { Keys } from './keys.ts'
 import { openConnection, type HearthOptions } from './options.ts'
@@ -75,20 +75,15 @@ export class Hearth {
     const { state, rung, limit, signal } = filters
     const metadata = Object.entries(filters.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value] as const)
     const query = { state, rung, limit, cursor: cursor ?? undefined, ...Object.fromEntries(metadata) }
-    const { items, next } = await this.#connection.http.json<{ items: SandboxView[]; next: string | null }>({
-      method: 'GET',
-      path: '/sandboxes',
-      query,
-      signal,
-    })
-    return { items: items.map(sandboxDetails), next }
+    const { http } = this.#connection
+    const body = await http.json<{ next?: string | null }>({ method: 'GET', path: '/sandboxes', query, signal })
+    return { items: itemsOf<SandboxView>(body).map(sandboxDetails), next: body.next ?? null }
   }
 
   /** What works on the server's host. */
   async rungs(options: { readonly signal?: AbortSignal } = {}): Promise<RungView[]> {
     const { signal } = options
-    const { items } = await this.#connection.http.json<{ items: RungView[] }>({ method: 'GET', path: '/rungs', signal })
-    return items
+    return itemsOf(await this.#connection.http.json({ method: 'GET', path: '/rungs', signal }))
   }
 
   /** Events as they happen, from `after` on or from now. Ends with the signal, or when its reader stops. */

@@ -25,6 +25,7 @@ export type {
   Process,
   ProcessExit,
   ProcessInfo,
+  ReadOptions,
   Rung,
   RunCodeOptions,
   Sandbox,

@@ -1,5 +1,5 @@
 import type { KeyView, Scope } from '@hearth/contract'
-import { checkedId } from './checks.ts'
+import { checkedId, itemsOf } from './checks.ts'
 import type { HttpClient } from './transport/http-client.ts'
 
 export interface ApiKey {
@@ -47,8 +47,7 @@ export class Keys {
 
   async list(options: CallOptions = {}): Promise<ApiKey[]> {
     const { signal } = options
-    const { items } = await this.#http.json<{ items: KeyView[] }>({ method: 'GET', path: '/keys', signal })
-    return items.map(apiKey)
+    return itemsOf<KeyView>(await this.#http.json({ method: 'GET', path: '/keys', signal })).map(apiKey)
   }
 
   /** From now on the key is refused. */

@@ -1,5 +1,5 @@
 import type { Content, FileInfo, Files, FileView, ReadOptions, WriteOptions } from '@hearth/contract'
-import { checkedInteger, checkedPath } from '../checks.ts'
+import { checkedInteger, checkedPath, itemsOf } from '../checks.ts'
 import { hasCode } from '../hearth-error.ts'
 import type { SandboxClient } from '../sandboxes/sandbox-client.ts'
 import { concatenate, decodeText } from '../streams/bytes.ts'
@@ -59,8 +59,7 @@ export class RemoteFiles implements Files {
 
   async list(path: string, options: { readonly depth?: number } = {}): Promise<FileInfo[]> {
     const query = { path: checkedPath(path), depth: options.depth }
-    const { items } = await this.#client.json<{ items: FileView[] }>({ method: 'GET', path: '/files/list', query })
-    return items.map(fileInfo)
+    return itemsOf<FileView>(await this.#client.json({ method: 'GET', path: '/files/list', query })).map(fileInfo)
   }
 
   async makeDirectory(

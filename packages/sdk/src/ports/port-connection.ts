@@ -13,15 +13,7 @@ const SEND_CHECK_MS = 5
 /** A connection to a port of a sandbox over a WebSocket. Resolves when the program inside has accepted it. */
 export async function connectPort(client: SandboxClient, port: number, signal?: AbortSignal): Promise<PortConnection> {
   assertNotAborted(signal)
-  const { http, WebSocket } = client.connection
-  if (WebSocket === null) {
-    throw new HearthError('capability_unsupported', 'this JavaScript runtime has no WebSocket', {
-      suggestion: 'Use Node 22 or newer, or pass a standard `WebSocket` class to `new Hearth({ WebSocket })`.',
-    })
-  }
-  const url = http.urlOf(client.pathOf(`/ports/${port}/stream`)).replace(/^http/, 'ws')
-  const socket = new WebSocket(url, http.webSocketProtocols())
-  const connection = new WebSocketConnection(socket)
+  const connection = new WebSocketConnection(openSocket(client, `/ports/${port}/stream`))
   const onAbort = (): void => {
     if (signal !== undefined) connection.fail(abortError(signal))
   }
@@ -35,6 +27,21 @@ export async function connectPort(client: SandboxClient, port: number, signal?: 
     throw client.explained(error)
   } finally {
     signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+function openSocket(client: SandboxClient, path: string): WebSocketLike {
+  const { http, WebSocket } = client.connection
+  if (WebSocket === null) {
+    throw new HearthError('capability_unsupported', 'this JavaScript runtime has no WebSocket', {
+      suggestion: 'Use Node 22 or newer, or pass a standard `WebSocket` class to `new Hearth({ WebSocket })`.',
+    })
+  }
+  const url = http.urlOf(client.pathOf(path)).replace(/^http/, 'ws')
+  try {
+    return new WebSocket(url, http.webSocketProtocols())
+  } catch (cause) {
+    throw new HearthError('invalid_request', 'a WebSocket cannot carry this key', { cause })
   }
 }
 

@@ -186,6 +186,11 @@ describe('connect', () => {
     }
   })
 
+  test('a key that a WebSocket cannot carry', async () => {
+    const odd = await server.client({ apiKey: 'odd,key=' }).get(ID)
+    await expect(odd.port(8080).connect()).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
   test('ports that are none', () => {
     for (const port of [0, -1, 65_536, 1.5, Number.NaN]) expect(() => sandbox.port(port)).toThrow('port')
   })

@@ -15,7 +15,7 @@ import type {
   SpawnOptions,
   Stats,
 } from '@hearth/contract'
-import { checkedInteger } from '../checks.ts'
+import { checkedInteger, itemsOf } from '../checks.ts'
 import { RemoteFiles } from '../files/remote-files.ts'
 import { hasCode } from '../hearth-error.ts'
 import { RemotePort } from '../ports/remote-port.ts'
@@ -67,7 +67,7 @@ export class RemoteSandbox implements Sandbox {
   }
 
   async processes(): Promise<ProcessInfo[]> {
-    const { items } = await this.#client.json<{ items: ProcessView[] }>({ method: 'GET', path: '/processes' })
+    const items = itemsOf<ProcessView>(await this.#client.json({ method: 'GET', path: '/processes' }))
     return items.map((view) => ({ ...view, startedAt: new Date(view.startedAt) }))
   }
 
@@ -118,7 +118,7 @@ export class RemoteSandbox implements Sandbox {
   async kill(): Promise<void> {
     if (this.#client.ended) return
     try {
-      await this.#client.done({ method: 'DELETE', path: '', repeatable: true, timeoutMs: null })
+      await this.#client.done({ method: 'DELETE', path: '', repeatable: true })
     } catch (error) {
       // It is not there, which is what was wanted.
       if (!hasCode(error, 'sandbox_ended')) throw error

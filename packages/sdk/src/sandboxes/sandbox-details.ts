@@ -1,4 +1,5 @@
 import type { SandboxId, SandboxInfo, SandboxState, SandboxView } from '@hearth/contract'
+import { HearthError } from '../hearth-error.ts'
 
 /** All that the server tells of a sandbox. */
 export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt'> {
@@ -18,6 +19,7 @@ const ENDED: ReadonlySet<SandboxState> = new Set(['stopping', 'stopped', 'failed
 const NEVER_MS = 8_640_000_000_000_000
 
 export function sandboxDetails(view: SandboxView): SandboxDetails {
+  if (!isView(view)) throw new HearthError('protocol_violation', 'the server answered something else than a sandbox')
   return {
     ...view,
     id: view.id as SandboxId,
@@ -42,4 +44,10 @@ export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInf
     metadata,
     limits,
   }
+}
+
+/** The identifier becomes a part of paths, so that it is not taken on trust. */
+function isView(view: unknown): boolean {
+  if (typeof view !== 'object' || view === null || !('id' in view) || !('state' in view)) return false
+  return typeof view.id === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(view.id) && typeof view.state === 'string'
 }

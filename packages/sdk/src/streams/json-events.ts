@@ -8,6 +8,10 @@ export type JsonEvent = Readonly<Record<string, unknown>>
 
 /** The events of an answer as they are asked for. Ends when the server ends the stream, which its reader may not expect. */
 export async function* jsonEvents(answer: Answer): AsyncGenerator<JsonEvent, void> {
+  if (answer.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
+    answer.close()
+    throw new HearthError('protocol_violation', 'the server answered something else than a stream of events')
+  }
   const parser = new SseParser()
   const requestId = answer.headers.get('x-request-id')
   for await (const chunk of answer.chunks(SILENCE_MS)) {

@@ -65,6 +65,34 @@ describe('errors', () => {
     expect(await refusal(client.rungs())).toMatchObject({ code: 'link_lost', retryable: true })
   })
 
+  test('a server that is none of ours', async () => {
+    const client = server.client()
+    for (const body of [null, 7, [], {}, { items: 5 }, { id: '../..', state: 'running' }, { id: ID }]) {
+      for (const path of [
+        'GET /rungs',
+        'GET /keys',
+        'GET /sandboxes',
+        `GET /sandboxes/${ID}`,
+        'POST /sandboxes',
+        'GET /events',
+      ]) {
+        server.on(path, json(body))
+      }
+      const calls: (() => Promise<unknown>)[] = [
+        () => client.rungs(),
+        () => client.keys.list(),
+        () => client.page(),
+        () => client.get(ID),
+        () => client.create(),
+        () => client.eventPage(),
+        () => client.events().next(),
+      ]
+      for (const call of calls) {
+        expect((await refusal(call())).code, JSON.stringify(body)).toBe('protocol_violation')
+      }
+    }
+  })
+
   test('no server', async () => {
     await server[Symbol.asyncDispose]()
     const error = await refusal(server.client({ retries: 1 }).rungs())
