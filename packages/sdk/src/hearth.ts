@@ -6,6 +6,7 @@ import { openConnection, type HearthOptions } from './options.ts'
 import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
+import type { CallOptions } from './transport/http-client.ts'
 import type { RungView } from './rung-view.ts'
 
 export interface CreateOptions {
@@ -54,7 +55,7 @@ export class Hearth {
     return new RemoteSandbox(view, this.#connection)
   }
 
-  async get(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<RemoteSandbox> {
+  async get(id: string, options: CallOptions = {}): Promise<RemoteSandbox> {
     const path = `/sandboxes/${checkedId(id)}`
     const view = await this.#connection.http.json<SandboxView>({ method: 'GET', path, signal: options.signal })
     return new RemoteSandbox(view, this.#connection)
@@ -81,7 +82,7 @@ export class Hearth {
   }
 
   /** What works on the server's host. */
-  async rungs(options: { readonly signal?: AbortSignal } = {}): Promise<RungView[]> {
+  async rungs(options: CallOptions = {}): Promise<RungView[]> {
     const { signal } = options
     return itemsOf(await this.#connection.http.json({ method: 'GET', path: '/rungs', signal }))
   }

@@ -1,6 +1,8 @@
 export { Hearth, type CreateOptions, type ListFilters, type SandboxPage } from './hearth.ts'
 export { HearthError } from './hearth-error.ts'
 export { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
+export type { RemoteFiles } from './files/remote-files.ts'
+export type { CallOptions } from './transport/http-client.ts'
 export { RemotePort, type PortLink } from './ports/remote-port.ts'
 export { Keys, type ApiKey, type NewApiKey } from './keys.ts'
 export type { EventPage, EventQuery, HearthEvent } from './events.ts'

@@ -1,6 +1,6 @@
 import type { KeyView, Scope } from '@hearth/contract'
 import { checkedId, itemsOf } from './checks.ts'
-import type { HttpClient } from './transport/http-client.ts'
+import type { CallOptions, HttpClient } from './transport/http-client.ts'
 
 export interface ApiKey {
   readonly id: string
@@ -16,10 +16,6 @@ export interface ApiKey {
 /** A key as it is made: the only time that it is seen. */
 export interface NewApiKey extends ApiKey {
   readonly key: string
-}
-
-interface CallOptions {
-  readonly signal?: AbortSignal
 }
 
 /** The API keys of the caller's tenant. */

@@ -1,6 +1,7 @@
 import type { Content, FileInfo, Files, FileView, ReadOptions, WriteOptions } from '@hearth/contract'
 import { checkedInteger, checkedPath, itemsOf } from '../checks.ts'
 import { hasCode } from '../hearth-error.ts'
+import type { CallOptions } from '../transport/http-client.ts'
 import type { SandboxClient } from '../sandboxes/sandbox-client.ts'
 import { concatenate, decodeText } from '../streams/bytes.ts'
 import { download } from './download.ts'
@@ -9,7 +10,7 @@ import { upload } from './upload.ts'
 
 const HIGHEST_MODE = 0o7777
 
-/** Files of a remote sandbox. */
+/** Files of a remote sandbox: the contract's calls, each of which can be given up. */
 export class RemoteFiles implements Files {
   readonly #client: SandboxClient
 
@@ -42,14 +43,15 @@ export class RemoteFiles implements Files {
     return fileInfo((await answer.json()) as FileView)
   }
 
-  async stat(path: string, options: { readonly followSymlinks?: boolean } = {}): Promise<FileInfo> {
+  async stat(path: string, options: { readonly followSymlinks?: boolean } & CallOptions = {}): Promise<FileInfo> {
     const query = { path: checkedPath(path), follow: options.followSymlinks === false ? false : undefined }
-    return fileInfo(await this.#client.json<FileView>({ method: 'GET', path: '/files/stat', query }))
+    const { signal } = options
+    return fileInfo(await this.#client.json<FileView>({ method: 'GET', path: '/files/stat', query, signal }))
   }
 
-  async exists(path: string): Promise<boolean> {
+  async exists(path: string, options: CallOptions = {}): Promise<boolean> {
     try {
-      await this.stat(path)
+      await this.stat(path, options)
       return true
     } catch (error) {
       if (hasCode(error, 'file_not_found', 'not_a_directory')) return false
@@ -57,34 +59,41 @@ export class RemoteFiles implements Files {
     }
   }
 
-  async list(path: string, options: { readonly depth?: number } = {}): Promise<FileInfo[]> {
-    const query = { path: checkedPath(path), depth: options.depth }
-    return itemsOf<FileView>(await this.#client.json({ method: 'GET', path: '/files/list', query })).map(fileInfo)
+  async list(path: string, options: { readonly depth?: number } & CallOptions = {}): Promise<FileInfo[]> {
+    const { depth, signal } = options
+    const query = { path: checkedPath(path), depth }
+    return itemsOf<FileView>(await this.#client.json({ method: 'GET', path: '/files/list', query, signal })).map(
+      fileInfo,
+    )
   }
 
   async makeDirectory(
     path: string,
-    options: { readonly parents?: boolean; readonly mode?: number; readonly user?: string } = {},
+    options: { readonly parents?: boolean; readonly mode?: number; readonly user?: string } & CallOptions = {},
   ): Promise<void> {
-    const { parents, mode, user } = options
-    await this.#post('/files/directory', { path, parents, mode, user })
+    const { parents, mode, user, signal } = options
+    await this.#post('/files/directory', { path, parents, mode, user }, signal)
   }
 
-  async rename(from: string, to: string): Promise<void> {
-    await this.#post('/files/rename', { path: from, to })
+  async rename(from: string, to: string, options: CallOptions = {}): Promise<void> {
+    await this.#post('/files/rename', { path: from, to }, options.signal)
   }
 
-  async remove(path: string, options: { readonly recursive?: boolean; readonly force?: boolean } = {}): Promise<void> {
-    const query = { path: checkedPath(path), recursive: options.recursive, force: options.force }
-    await this.#client.done({ method: 'DELETE', path: '/files', query })
+  async remove(
+    path: string,
+    options: { readonly recursive?: boolean; readonly force?: boolean } & CallOptions = {},
+  ): Promise<void> {
+    const { recursive, force, signal } = options
+    const query = { path: checkedPath(path), recursive, force }
+    await this.#client.done({ method: 'DELETE', path: '/files', query, signal })
   }
 
-  async symlink(target: string, path: string): Promise<void> {
-    await this.#post('/files/symlink', { path, target })
+  async symlink(target: string, path: string, options: CallOptions = {}): Promise<void> {
+    await this.#post('/files/symlink', { path, target }, options.signal)
   }
 
-  async chmod(path: string, mode: number): Promise<void> {
-    await this.#post('/files/mode', { path, mode })
+  async chmod(path: string, mode: number, options: CallOptions = {}): Promise<void> {
+    await this.#post('/files/mode', { path, mode }, options.signal)
   }
 
   async *archive(path: string, options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Uint8Array, void> {
@@ -111,8 +120,8 @@ export class RemoteFiles implements Files {
     await answer.bytes()
   }
 
-  async #post(path: string, json: object): Promise<void> {
-    await this.#client.done({ method: 'POST', path, json })
+  async #post(path: string, json: object, signal: AbortSignal | undefined): Promise<void> {
+    await this.#client.done({ method: 'POST', path, json, signal })
   }
 }
 

@@ -3,7 +3,6 @@ import type {
   Command,
   ExecOptions,
   ExecResult,
-  Files,
   Process,
   ProcessInfo,
   ProcessView,
@@ -21,6 +20,7 @@ import { hasCode } from '../hearth-error.ts'
 import { RemotePort } from '../ports/remote-port.ts'
 import { execCommand } from '../processes/exec.ts'
 import { attachProcess, spawnProcess } from '../processes/start-process.ts'
+import type { CallOptions } from '../transport/http-client.ts'
 import { SandboxClient, type Connection } from './sandbox-client.ts'
 import { sandboxDetails, sandboxInfo, type SandboxDetails } from './sandbox-details.ts'
 import { watchFiles, type Watching } from './watch.ts'
@@ -28,7 +28,7 @@ import { watchFiles, type Watching } from './watch.ts'
 /** A sandbox on a server: the same interface as the embedded one, and what a server can do besides. */
 export class RemoteSandbox implements Sandbox {
   readonly id: SandboxId
-  readonly files: Files
+  readonly files: RemoteFiles
   readonly #client: SandboxClient
   #details: SandboxDetails
 
@@ -66,8 +66,9 @@ export class RemoteSandbox implements Sandbox {
     return await attachProcess(this.#client, process, options)
   }
 
-  async processes(): Promise<ProcessInfo[]> {
-    const items = itemsOf<ProcessView>(await this.#client.json({ method: 'GET', path: '/processes' }))
+  async processes(options: CallOptions = {}): Promise<ProcessInfo[]> {
+    const { signal } = options
+    const items = itemsOf<ProcessView>(await this.#client.json({ method: 'GET', path: '/processes', signal }))
     return items.map((view) => ({ ...view, startedAt: new Date(view.startedAt) }))
   }
 
@@ -88,37 +89,34 @@ export class RemoteSandbox implements Sandbox {
     return new RemotePort(checkedInteger(port, 1, 65_535, 'port'), this.#client)
   }
 
-  async stats(): Promise<Stats> {
-    return await this.#client.json<Stats>({ method: 'GET', path: '/stats' })
+  async stats(options: CallOptions = {}): Promise<Stats> {
+    return await this.#client.json<Stats>({ method: 'GET', path: '/stats', signal: options.signal })
   }
 
-  async renew(ttlMs: number): Promise<SandboxInfo> {
-    await this.#change('/renew', { ttlMs })
-    return this.info
+  async renew(ttlMs: number, options: CallOptions = {}): Promise<SandboxInfo> {
+    return await this.#change('/renew', { ttlMs }, options)
   }
 
   /** Freezes everything in it. The next call into it wakes it. */
-  async pause(): Promise<SandboxInfo> {
-    await this.#change('/pause', {})
-    return this.info
+  async pause(options: CallOptions = {}): Promise<SandboxInfo> {
+    return await this.#change('/pause', {}, options)
   }
 
-  async resume(): Promise<SandboxInfo> {
-    await this.#change('/resume', {})
-    return this.info
+  async resume(options: CallOptions = {}): Promise<SandboxInfo> {
+    return await this.#change('/resume', {}, options)
   }
 
   /** Asks the server how it is. */
-  async refresh(options: { readonly signal?: AbortSignal } = {}): Promise<SandboxInfo> {
+  async refresh(options: CallOptions = {}): Promise<SandboxInfo> {
     const view = await this.#client.json<SandboxView>({ method: 'GET', path: '', signal: options.signal })
     this.#details = sandboxDetails(view)
     return this.info
   }
 
-  async kill(): Promise<void> {
+  async kill(options: CallOptions = {}): Promise<void> {
     if (this.#client.ended) return
     try {
-      await this.#client.done({ method: 'DELETE', path: '', repeatable: true })
+      await this.#client.done({ method: 'DELETE', path: '', repeatable: true, signal: options.signal })
     } catch (error) {
       // It is not there, which is what was wanted.
       if (!hasCode(error, 'sandbox_ended')) throw error
@@ -130,7 +128,8 @@ export class RemoteSandbox implements Sandbox {
     await this.kill()
   }
 
-  async #change(path: string, json: object): Promise<void> {
-    this.#details = sandboxDetails(await this.#client.json<SandboxView>({ method: 'POST', path, json }))
+  async #change(path: string, json: object, { signal }: CallOptions): Promise<SandboxInfo> {
+    this.#details = sandboxDetails(await this.#client.json<SandboxView>({ method: 'POST', path, json, signal }))
+    return this.info
   }
 }

@@ -21,6 +21,11 @@ export interface Call {
   readonly timeoutMs?: number | null
 }
 
+/** What every call of this package takes. */
+export interface CallOptions {
+  readonly signal?: AbortSignal
+}
+
 export interface HttpClientOptions {
   readonly url: string
   readonly apiKey: string | null
