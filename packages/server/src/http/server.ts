@@ -159,6 +159,8 @@ class ListeningServer implements HttpServer {
   ): void {
     const operation = this.#operations.begin(incoming, outgoing)
     if (this.#stopping !== null) outgoing.setHeader('connection', 'close')
+    if (hasTwoHosts(incoming))
+      return refuse(outgoing, operation, new HearthError('invalid_request', 'there are two hosts'))
     const host = parseHost(incoming.headers.host, this.#services.preview.domain)
     this.#beginning = operation
     if (host.kind === 'api') void listener(incoming, outgoing)
@@ -175,6 +177,20 @@ class ListeningServer implements HttpServer {
     const body = JSON.stringify({ error: failureOf(failure, this.#beginning?.requestId ?? '') })
     return new Response(body, { status: statusOf(failure), headers: failureHeaders(failure) })
   }
+}
+
+function refuse(outgoing: ServerResponse, operation: Operation, failure: HearthError): void {
+  const body = JSON.stringify({ error: failureOf(operation.failed(failure), operation.requestId) })
+  outgoing.writeHead(statusOf(failure), { ...failureHeaders(failure), connection: 'close' }).end(body)
+}
+
+/** The parser takes the first; something in front of this server might have looked at the other. */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1
 }
 
 /** The router makes a new answer for HEAD, also of one that has been written to the connection already. */

@@ -59,8 +59,10 @@ async function followEvents(
   return await answerWithEvents(context, services, {
     stop: () => stop.abort(),
     work: async (stream) => {
+      // A client that breaks off before the first event knows where to go on.
+      await stream.send({ type: 'following', after: from }, from)
       for await (const page of services.events.follow({ ...filter, after: from, signal: stop.signal })) {
-        if (page.dropped !== null) await stream.send({ type: 'dropped', ...page.dropped }, page.dropped.through)
+        if (page.dropped !== null) await stream.send({ type: 'dropped', ...page.dropped })
         for (const event of page.events) await stream.send(eventView(event), event.seq)
       }
     },

@@ -49,14 +49,14 @@ export function keyRoutes(app: App, services: Services): void {
     { name: 'key.revoke', summary: 'Revoke a key', scope: 'keys' },
     {
       method: 'delete',
-      path: '/v1/keys/{key}',
-      request: { params: z.object({ key: z.string() }) },
+      path: '/v1/keys/{id}',
+      request: { params: z.object({ id: z.string() }) },
       responses: noContent,
     },
   )
   app.openapi(revoke, async (context) => {
     const { tenantId, scopes } = context.get('caller')
-    const { key: id } = context.req.valid('param')
+    const { id } = context.req.valid('param')
     const found = KEY_ID.test(id) ? (await keys.list(tenantId)).find((key) => key.id === id) : undefined
     if (found === undefined) throw new HearthError('not_found', 'there is no such key')
     requireWithin(scopes, found.scopes, 'the key')

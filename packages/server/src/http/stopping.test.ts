@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { readEvents } from './testing/events.ts'
+import { TestServer } from './testing/test-server.ts'
+
+describe('a server that stops', () => {
+  it('lets calls end, ends streams with a reason, and leaves processes running', async () => {
+    await using server = await TestServer.start()
+    const { url } = server
+    const { id } = await server.sandbox()
+    const base = `/v1/sandboxes/${id}`
+    const call = server.json('POST', `${base}/exec`, { json: { command: 'sleep 0.5; echo done' } })
+    const stream = readEvents(
+      await server.call('POST', `${base}/exec/stream`, { json: { command: 'echo up; sleep 100' } }),
+    )
+    await stream.next()
+    await stream.next()
+    const { id: process } = await server.json<{ id: number }>('POST', `${base}/processes`, {
+      json: { command: 'sleep 101' },
+      status: 201,
+    })
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}${base}/processes/${process}/attach`, {
+      headers: { authorization: `Bearer ${server.key}` },
+    })
+    await once(socket, 'message')
+    const closed = once(socket, 'close')
+    const stopping = server.server.stop({ graceMs: 5000 })
+    expect((await stream.next()).value).toMatchObject({
+      type: 'error',
+      error: { code: 'shutting_down', retryable: true },
+    })
+    expect((await closed)[0]).toBe(1012)
+    expect(await call).toMatchObject({ stdout: 'done\n' })
+    await stopping
+    await expect(fetch(`${url}/health`)).rejects.toThrow('fetch failed')
+    using use = await server.plane.use(await caller(server), id)
+    const running = (await use.sandbox.processes())
+      .filter(({ exit }) => exit === null)
+      .map(({ command }) => command.at(-1))
+    expect(running.toSorted()).toEqual(['echo up; sleep 100', 'sleep 101'])
+  })
+
+  it('does not wait for ever', async () => {
+    await using server = await TestServer.start()
+    const { id } = await server.sandbox()
+    const call = server.refusal('POST', `/v1/sandboxes/${id}/exec`, { json: { command: 'sleep 100' } })
+    call.catch(() => {})
+    await expect
+      .poll(async () => (await server.json<{ items: unknown[] }>('GET', `/v1/sandboxes/${id}/processes`)).items.length)
+      .toBe(1)
+    const began = performance.now()
+    await server.server.stop({ graceMs: 300 })
+    expect(performance.now() - began).toBeLessThan(3000)
+    await call.catch(() => {})
+  })
+
+  it('refuses to listen elsewhere than on loopback without a key', async () => {
+    await using server = await TestServer.start()
+    const { createServer } = await import('./server.ts')
+    const { default: pino } = await import('pino')
+    const open = createServer({
+      controlPlane: server.plane,
+      keys: { ...server.store.apiKeys, any: () => Promise.resolve(false) } as typeof server.store.apiKeys,
+      events: server.store.events,
+      tenants: server.store.tenants,
+      logger: pino({ level: 'silent' }),
+      linkSecret: new Uint8Array(32),
+      listen: { host: '0.0.0.0' },
+    })
+    await expect(open.start()).rejects.toThrow('listening on 0.0.0.0 needs a key')
+  })
+})
+
+async function caller(server: TestServer) {
+  const { tenantId, id: keyId } = await server.store.apiKeys.verify(server.key)
+  return { tenantId, keyId, scopes: new Set(['admin'] as const), requestId: 'test' }
+}
