@@ -51,7 +51,7 @@ async function examine(quiet: boolean): Promise<Report> {
   progress.say('trying each rung')
   await using hearth = new Hearth({ spareKeepers: 0 })
   const [rungs, facts, store, templates] = await Promise.all([
-    hearth.rungs(),
+    hearth.rungs({ fresh: true }),
     readHostFacts(),
     examineStore(hearth),
     hearth.templates.list(),
