@@ -154,8 +154,10 @@ function stateRoutes(app: App, services: Services): void {
     },
   )
   app.openapi(rungs, async (context) => {
-    const items = structuredClone(await controlPlane.rungs()) as z.output<typeof rungViewSchema>[]
-    return context.json({ items }, 200)
+    const listed = controlPlane
+      .rungs()
+      .then((found) => ({ items: structuredClone(found) as z.output<typeof rungViewSchema>[] }))
+    return await answerPatiently(context, services, 200, listed)
   })
 }
 
