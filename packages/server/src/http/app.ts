@@ -39,6 +39,7 @@ export function createApp(services: Services, operations: Operations): App {
       context.env.incoming,
     )
     context.set('key', key)
+    context.env.outgoing.setHeader('cache-control', 'no-store')
     context.set('caller', services.access.caller(key, operation))
     await next()
   })

@@ -13,6 +13,8 @@ const CODES_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   415: 'unsupported_media_type',
 }
 
+const LINGER_MS = 1000
+
 /** Whatever was thrown, as what the caller is told. What is not ours becomes `internal` and says nothing of itself. */
 export function asHearthError(error: unknown): HearthError {
   if (HearthError.isInstance(error)) return error
@@ -46,12 +48,14 @@ export function failureHeaders(error: HearthError): Record<string, string> {
 
 /** A refusal on a connection that has no response object: one that asked for an upgrade, or whose request could not be read. */
 export function refuseSocket(socket: Duplex, error: HearthError, requestId: string): void {
-  if (socket.destroyed || !socket.writable) return
+  if (!socket.writable) return void socket.destroy()
   const status = statusOf(error)
   const body = JSON.stringify({ error: failureOf(error, requestId) })
   const headers = { ...failureHeaders(error), 'x-request-id': requestId, 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries({ ...headers, connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}\r\n${lines.join('')}\r\n${body}`)
+  // A client that does not close its side has had its answer.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
 function lowerFirst(text: string): string {

@@ -119,6 +119,25 @@ describe('background processes', () => {
   })
 })
 
+describe('a sandbox that ends', () => {
+  it('ends the streams that reach into it with a reason', async () => {
+    const { id } = await server.sandbox()
+    const path = `/v1/sandboxes/${id}`
+    const output = readEvents(
+      await server.call('POST', `${path}/exec/stream`, { json: { command: 'echo up; sleep 100' } }),
+    )
+    const changes = readEvents(await server.call('GET', `${path}/watch?path=/tmp`))
+    const waiting = server.refusal('POST', `${path}/exec`, { json: { command: 'sleep 100' } })
+    await output.next()
+    await output.next()
+    await changes.next()
+    await server.json('DELETE', path, { status: 204 })
+    expect((await output.next()).value).toMatchObject({ type: 'error', error: { code: 'sandbox_ended' } })
+    expect((await changes.next()).value).toMatchObject({ type: 'error', error: { code: 'sandbox_ended' } })
+    expect(await waiting).toMatchObject({ code: 'sandbox_ended', status: 410 })
+  })
+})
+
 describe('code', () => {
   it('keeps state between calls', async () => {
     const path = `/v1/sandboxes/${sandbox.id}/code`

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
@@ -59,6 +60,26 @@ describe('a server that stops', () => {
     await server.server.stop({ graceMs: 300 })
     expect(performance.now() - began).toBeLessThan(3000)
     await call.catch(() => {})
+  })
+
+  it('does not wait for a WebSocket that does not close', async () => {
+    await using server = await TestServer.start()
+    const { id } = await server.sandbox({ rung: 'simulated' })
+    const { id: process } = await server.json<{ id: number }>('POST', `/v1/sandboxes/${id}/processes`, {
+      json: { command: 'sleep 100' },
+      status: 201,
+    })
+    const path = `/v1/sandboxes/${id}/processes/${process}/attach`
+    const key = 'sec-websocket-version: 13\r\nsec-websocket-key: MDEyMzQ1Njc4OWFiY2RlZg=='
+    const socket = connect(server.server.address.port, '127.0.0.1')
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\nconnection: upgrade\r\nupgrade: websocket\r\n${key}\r\n\r\n`,
+    )
+    expect(String((await once(socket, 'data'))[0])).toContain('101 Switching Protocols')
+    const began = performance.now()
+    await server.server.stop({ graceMs: 300 })
+    expect(performance.now() - began).toBeLessThan(2000)
+    socket.destroy()
   })
 
   it('refuses to listen elsewhere than on loopback without a key', async () => {

@@ -124,6 +124,8 @@ export class Upgrades {
     metrics.streaming(operation.name, 1)
     operation.onEnd(() => metrics.streaming(operation.name, -1))
     operation.streams((reason) => void frames.fail(reason))
+    // Asked to close it may take its time; the server does not.
+    onceGone(operation, () => frames.terminate())
     try {
       await work(frames)
     } catch (error) {

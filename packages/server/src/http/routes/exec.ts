@@ -87,15 +87,24 @@ async function endCommand(process: Process, reason: HearthError): Promise<void> 
 type Request = z.output<typeof execStreamRequestSchema> & { readonly maxOutputBytes?: number | undefined }
 
 async function start(services: Services, sandbox: Sandbox, request: Request, signal?: AbortSignal): Promise<Process> {
-  const { command, input, maxOutputBytes: _, ...options } = request
+  const { command, input, maxOutputBytes: _, timeoutMs: asked, ...options } = request
+  const timeoutMs = commandTime(sandbox, asked)
   const stdin = input === undefined ? 'none' : 'pipe'
   const process = await services.processes.spawn(sandbox, command, {
     ...options,
     stdin,
+    timeoutMs,
     ...(signal === undefined ? {} : { signal }),
   } as Parameters<Sandbox['spawn']>[1] & object)
   if (input !== undefined) void feed(process, Buffer.from(input, 'base64'))
   return process
+}
+
+/** What somebody waits for has the wall time of its sandbox, and never more; what is started in the background has no such bound. */
+function commandTime(sandbox: Sandbox, asked: number | undefined): number {
+  const { wallTimeMs } = sandbox.info.limits
+  if (asked === undefined || asked <= wallTimeMs) return asked ?? wallTimeMs
+  throw new HearthError('invalid_request', `json.timeoutMs: ${asked} is above the sandbox's wallTimeMs, ${wallTimeMs}`)
 }
 
 /** A command that ends before it has read its input is no error: its result says what it did. */

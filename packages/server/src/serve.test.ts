@@ -1,0 +1,54 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Hearth } from '@hearth/engine'
+import { serve, type Server } from './serve.ts'
+
+let home: string
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'hearth-serve-'))
+})
+afterAll(async () => {
+  const hearth = new Hearth({ home, spareKeepers: 0 })
+  for (const { id } of await hearth.survey()) await hearth.discard(id)
+  await hearth.dispose()
+  await rm(home, { recursive: true, force: true })
+})
+
+const start = (): Promise<Server> =>
+  serve({ home, port: 0, logger: pino({ level: 'silent' }), engine: { spareKeepers: 0 } })
+
+describe('serve', () => {
+  it('makes a key once, keeps it for the command line, and finds its sandboxes again', async () => {
+    const first = await start()
+    const key = first.firstKey?.token ?? ''
+    expect(await readFile(join(home, 'key'), 'utf8')).toBe(`${key}\n`)
+    for (const name of ['key', 'link-secret']) expect((await stat(join(home, name))).mode & 0o777, name).toBe(0o600)
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const made = await fetch(`${first.url}/v1/sandboxes`, { method: 'POST', headers, body: '{"rung":"process"}' })
+    const { id } = (await made.json()) as { id: string }
+    const begun = await fetch(`${first.url}/v1/sandboxes/${id}/processes`, {
+      method: 'POST',
+      headers,
+      body: '{"command":"sleep 1; echo survived"}',
+    })
+    const { id: process } = (await begun.json()) as { id: number }
+    const secret = await readFile(join(home, 'link-secret'))
+    await first.stop()
+
+    await using second = await start()
+    expect(second.firstKey).toBeNull()
+    expect(await readFile(join(home, 'link-secret'))).toEqual(secret)
+    const output = await fetch(`${second.url}/v1/sandboxes/${id}/processes/${process}/output`, { headers })
+    expect(await output.text()).toContain(Buffer.from('survived\n').toString('base64'))
+    await fetch(`${second.url}/v1/sandboxes/${id}`, { method: 'DELETE', headers })
+  })
+
+  it('does not share its home', async () => {
+    await using first = await start()
+    await expect(start()).rejects.toMatchObject({ name: 'HearthError' })
+    expect((await fetch(`${first.url}/health`)).status).toBe(200)
+  })
+})
