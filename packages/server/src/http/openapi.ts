@@ -74,6 +74,8 @@ export function queryInteger(least: number, most: number) {
 }
 export const queryBoolean = z.enum(['true', 'false']).transform((value) => value === 'true')
 
+export const processParameters = sandboxParameters.extend({ process: queryInteger(1, 2 ** 32 - 1) })
+
 /** A new router whose refusals of wrong input are ours. */
 export function newApp(): App {
   return new OpenAPIHono<AppEnv>({

@@ -1,12 +1,11 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { getRequestListener, RequestError } from '@hono/node-server'
 import { HearthError, newId } from '@hearth/contract'
 import type { Logger } from 'pino'
 import type { ControlPlane } from '../control-plane.ts'
 import { Authenticator } from './access/authenticator.ts'
-import type { App, EventStore, KeyStore, Services, TenantStore } from './app-env.ts'
+import type { EventStore, KeyStore, Services, TenantStore } from './app-env.ts'
 import { createApp } from './app.ts'
 import { asHearthError, failureHeaders, failureOf, refuseSocket, statusOf } from './failures.ts'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.ts'
@@ -16,6 +15,7 @@ import { Operations } from './operations.ts'
 import { parseHost } from './previews/preview-host.ts'
 import { handlePreview } from './previews/previews.ts'
 import { SignedLinks } from './previews/signed-links.ts'
+import { fetchOf, hasTwoHosts, parserFailure, refuseRequest } from './requests.ts'
 import { ProcessHandles } from './streams/process-handles.ts'
 import { Upgrades } from './upgrades.ts'
 
@@ -47,8 +47,6 @@ export interface HttpServer {
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 const DEFAULT_GRACE_MS = 10_000
-
-type FetchCallback = Parameters<typeof getRequestListener>[0]
 
 /** The HTTP API over a control plane. */
 export function createServer(options: HttpServerOptions): HttpServer {
@@ -160,7 +158,7 @@ class ListeningServer implements HttpServer {
     const operation = this.#operations.begin(incoming, outgoing)
     if (this.#stopping !== null) outgoing.setHeader('connection', 'close')
     if (hasTwoHosts(incoming))
-      return refuse(outgoing, operation, new HearthError('invalid_request', 'there are two hosts'))
+      return refuseRequest(outgoing, operation, new HearthError('invalid_request', 'there are two hosts'))
     const host = parseHost(incoming.headers.host, this.#services.preview.domain)
     this.#beginning = operation
     if (host.kind === 'api') void listener(incoming, outgoing)
@@ -177,35 +175,4 @@ class ListeningServer implements HttpServer {
     const body = JSON.stringify({ error: failureOf(failure, this.#beginning?.requestId ?? '') })
     return new Response(body, { status: statusOf(failure), headers: failureHeaders(failure) })
   }
-}
-
-function refuse(outgoing: ServerResponse, operation: Operation, failure: HearthError): void {
-  const body = JSON.stringify({ error: failureOf(operation.failed(failure), operation.requestId) })
-  outgoing.writeHead(statusOf(failure), { ...failureHeaders(failure), connection: 'close' }).end(body)
-}
-
-/** The parser takes the first; something in front of this server might have looked at the other. */
-function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
-  let hosts = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === 'host') hosts++
-  }
-  return hosts > 1
-}
-
-/** The router makes a new answer for HEAD, also of one that has been written to the connection already. */
-function fetchOf(app: App): FetchCallback {
-  return (request, bindings) => {
-    if (request.method !== 'HEAD') return app.fetch(request, bindings)
-    return Promise.resolve(app.fetch(request, bindings)).then((answer) =>
-      (bindings as HttpBindings).outgoing.headersSent ? RESPONSE_ALREADY_SENT : answer,
-    )
-  }
-}
-
-function parserFailure(error: NodeJS.ErrnoException): HearthError {
-  if (error.code === 'HPE_HEADER_OVERFLOW') return new HearthError('headers_too_large', 'the headers are too large')
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new HearthError('request_timeout', 'the headers came too slowly')
-  return new HearthError('invalid_request', 'this is not HTTP that can be understood', { cause: error })
 }

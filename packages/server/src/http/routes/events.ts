@@ -3,8 +3,7 @@ import { eventPageSchema, eventViewSchema, sandboxIdSchema, type EventView } fro
 import type { StoredEvent } from '../../state/index.ts'
 import type { App, AppContext, Services } from '../app-env.ts'
 import { describeRoute, queryInteger } from '../openapi.ts'
-import { answerWithEvents } from '../streams/event-stream.ts'
-import { lastEventId } from './processes.ts'
+import { answerWithEvents, lastEventId, wantsEvents } from '../streams/event-stream.ts'
 
 const query = z.object({
   sandbox: sandboxIdSchema.optional(),
@@ -40,7 +39,7 @@ export function eventRoutes(app: App, services: Services): void {
       tenantId: context.get('caller').tenantId,
       ...(sandbox === undefined ? {} : { sandboxId: sandbox }),
     }
-    if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) {
+    if (wantsEvents(context)) {
       return await followEvents(context, services, filter, after ?? lastEventId(context))
     }
     const page = await services.events.page({ ...filter, after: after ?? 0, limit: limit ?? 100 })

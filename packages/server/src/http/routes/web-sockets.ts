@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { HearthError } from '@hearth/contract'
 import type { App, Services } from '../app-env.ts'
-import { describeRoute, queryInteger, sandboxParameters } from '../openapi.ts'
+import { describeRoute, processParameters, queryInteger, sandboxParameters } from '../openapi.ts'
 import { withSandbox } from '../sandbox-use.ts'
 
 const switching = { 101: { description: 'A WebSocket.' } } as const
@@ -21,7 +21,7 @@ export function webSocketRoutes(app: App, services: Services): void {
       method: 'get',
       path: '/v1/sandboxes/{id}/processes/{process}/attach',
       request: {
-        params: sandboxParameters.extend({ process: queryInteger(1, 2 ** 32 - 1) }),
+        params: processParameters,
         query: z.object({ offset: queryInteger(0, Number.MAX_SAFE_INTEGER).optional() }),
       },
       responses: switching,

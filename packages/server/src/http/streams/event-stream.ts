@@ -80,3 +80,12 @@ export function onceGone(operation: Operation, callback: (reason: HearthError) =
   if (signal.aborted) tell()
   else signal.addEventListener('abort', tell, { once: true })
 }
+
+export function wantsEvents(context: AppContext): boolean {
+  return /(^|,)\s*text\/event-stream\b/i.test(context.req.header('accept') ?? '')
+}
+
+export function lastEventId(context: AppContext): number | null {
+  const given = context.req.header('last-event-id')
+  return given !== undefined && /^\d{1,15}$/.test(given) ? Number(given) : null
+}
