@@ -74,6 +74,17 @@ describe('background processes', () => {
     expect(outputText(await allEvents(await server.call('GET', `${base}/${id}/output`)))).toBe('hello world\n')
   })
 
+  it('does not let a writer and a reader that come at once disturb each other', async () => {
+    for (let round = 0; round < 15; round++) {
+      const { id } = await start({ command: 'read a; read b; echo "$a$b"', stdin: 'pipe' })
+      const write = (text: string): Promise<unknown> =>
+        server.json('PUT', `${base}/${id}/stdin`, { body: text, status: 204 })
+      const read = server.call('GET', `${base}/${id}/output`).then(allEvents)
+      const [, events] = await Promise.all([write('x\n').then(() => write('y\n')), read])
+      expect(outputText(events)).toBe('xy\n')
+    }
+  })
+
   it('ends an older reader when a newer one comes', async () => {
     const { id } = await start({ command: 'echo x; sleep 30' })
     const older = readEvents(await server.call('GET', `${base}/${id}/output`))

@@ -37,17 +37,31 @@ export class ProcessHandles {
     await process.detach()
   }
 
-  /** For a call that does not read. */
+  /** For a call that does not read. Readers may come meanwhile: theirs is the handle then. */
   async control<T>(sandbox: Sandbox, id: number, work: (process: Process) => Promise<T>): Promise<T> {
-    const held = await this.#handles.get(name(sandbox, id))?.catch(() => null)
-    if (held !== undefined && held !== null) return await work(held)
-    const process = await this.attach(sandbox, id, AT_THE_END)
-    // What it writes meanwhile is thrown away here, so that it does not wait for a reader; how it ends is told to others.
-    process.wait().catch(() => {})
+    for (;;) {
+      const held = this.#handles.get(name(sandbox, id))
+      if (held === undefined) {
+        const own = await this.#attachForControl(sandbox, id)
+        if (own !== null) return await work(own).finally(() => this.#linger(sandbox, own))
+      } else {
+        const process = await held.catch(() => null)
+        if (process !== null) return await work(process)
+        this.#letGo(sandbox, id, held)
+      }
+    }
+  }
+
+  /** Null when a reader took the process in the same moment. */
+  async #attachForControl(sandbox: Sandbox, id: number): Promise<Process | null> {
     try {
-      return await work(process)
-    } finally {
-      this.#linger(sandbox, process)
+      const process = await this.attach(sandbox, id, AT_THE_END)
+      // What it writes meanwhile is thrown away here, so that it does not wait for a reader; how it ends is told to others.
+      process.wait().catch(() => {})
+      return process
+    } catch (error) {
+      if (this.#handles.has(name(sandbox, id))) return null
+      throw error
     }
   }
 
