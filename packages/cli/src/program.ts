@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { addSandboxOptions, type SandboxOptions } from './options/sandbox-options.ts'
 import { version } from './version.ts'
 
@@ -19,12 +19,31 @@ export function makeProgram(finish: (exitCode: number) => void): Command {
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
+  addUp(program, finish)
   addDoctor(program, finish)
   addRun(program, finish)
   addShell(program, finish)
   addTemplate(program, finish)
   addBench(program, finish)
   return program
+}
+
+function addUp(program: Command, finish: (exitCode: number) => void): void {
+  program
+    .command('up')
+    .description('run the server in the foreground: the same sandboxes over HTTP, kept across restarts')
+    .option('--port <number>', 'where to listen (default: 7070)', parsePort)
+    .option('--host <address>', 'default 127.0.0.1; elsewhere only when there is a key')
+    .option('--database <url>', 'sqlite:PATH or postgres://... (default: hearth.db in HEARTH_HOME)')
+    .action(async (options: { port?: number; host?: string; database?: string }) =>
+      finish(await (await import('./commands/up.ts')).up(options)),
+    )
+}
+
+function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : -1
+  if (port < 0 || port > 65_535) throw new InvalidArgumentError('must be a number from 0 to 65535.')
+  return port
 }
 
 function addDoctor(program: Command, finish: (exitCode: number) => void): void {

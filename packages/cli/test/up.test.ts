@@ -1,0 +1,57 @@
+import type { ChildProcess } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { HearthCommand, said } from './hearth-command.ts'
+
+let hearth: HearthCommand
+beforeAll(async () => void (hearth = await HearthCommand.create()))
+afterAll(async () => await hearth[Symbol.asyncDispose]())
+
+async function startServer(): Promise<{
+  child: ChildProcess
+  finished: Promise<{ code: number | null; stderr: string }>
+  url: string
+}> {
+  const { child, finished } = hearth.start(['up', '--port', '0'])
+  let log = ''
+  child.stdout?.on('data', (data: Buffer) => (log += data.toString()))
+  await said(child, 'server.listening')
+  const url = /"url":"([^"]+)"/.exec(log)?.[1] ?? ''
+  return { child, finished, url }
+}
+
+it('serves the API with the key it made, and what runs outlives it', async () => {
+  const first = await startServer()
+  const path = join(hearth.home, 'key')
+  const key = (await readFile(path, 'utf8')).trim()
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const call = async (url: string, method: string, body?: unknown): Promise<Record<string, unknown>> => {
+    const answer = await fetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+    return answer.status === 204 ? {} : ((await answer.json()) as Record<string, unknown>)
+  }
+  const { id } = await call(`${first.url}/v1/sandboxes`, 'POST', { rung: 'process' })
+  await call(`${first.url}/v1/sandboxes/${String(id)}/exec`, 'POST', { command: 'echo kept > /tmp/note' })
+  first.child.kill('SIGTERM')
+  const ended = await first.finished
+  expect(ended.code).toBe(0)
+  // Shown once, at the first start.
+  expect(ended.stderr).toContain(key)
+
+  const second = await startServer()
+  const result = await call(`${second.url}/v1/sandboxes/${String(id)}/exec`, 'POST', { command: 'cat /tmp/note' })
+  expect(result).toMatchObject({ exitCode: 0, stdout: 'kept\n' })
+  await call(`${second.url}/v1/sandboxes/${String(id)}`, 'DELETE')
+  second.child.kill('SIGINT')
+  const again = await second.finished
+  expect(again.code).toBe(0)
+  expect(again.stderr).not.toContain(key)
+})
+
+it.each([['--port', 'x'], ['--port', '65536'], ['--nothing'], ['--host', '0.0.0.0', '--port', 'y']])(
+  'refuses %s',
+  async (...args) => {
+    expect(await hearth.run(['up', ...args])).toMatchObject({ code: 2, stdout: '' })
+  },
+)
