@@ -8,16 +8,17 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "oom-score.h"
 #include "raw-calls.h"
 #include "supervision.h"
 
 #define FALLBACK_PATH "/usr/local/bin:/usr/bin:/bin"
 
 static void raise_oom_score(void) {
-  int descriptor = (int)raw_call(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  int descriptor = (int)raw_call(SYS_openat, AT_FDCWD, OOM_SCORE_FILE, O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return;
   // Where it may not be raised the kernel's own choice stands.
-  raw_call(SYS_write, descriptor, "500", 3);
+  raw_call(SYS_write, descriptor, OOM_SCORE, sizeof OOM_SCORE - 1);
   raw_call(SYS_close, descriptor);
 }
 
@@ -71,6 +72,7 @@ static void arrange_descriptors(const struct launch *launch) {
 }
 
 static int prepare_and_execute(const struct launch *launch, uint32_t *stage) {
+  if (launch->supervisor_gives_way) raw_call(SYS_sched_setscheduler, 0, SCHED_OTHER, &(struct sched_param){0});
   raw_call(SYS_setsid);
   arrange_descriptors(launch);
   *stage = STAGE_TERMINAL;

@@ -21,6 +21,7 @@
 #include "link.h"
 #include "loop.h"
 #include "machine/machine.h"
+#include "oom-score.h"
 #include "process.h"
 #include "session.h"
 #include "requests.h"
@@ -45,6 +46,7 @@ static void bring_loopback_up(void) {
 static bool prepare(struct machine *machine) {
   descriptors_fill_standard();
   resource_limits_open();
+  oom_score_open(machine->own_kernel);
   umask(022);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!loop_open() || !children_open() || !supervision_open(process_take_reports)) return false;
@@ -53,7 +55,7 @@ static bool prepare(struct machine *machine) {
   session_set_features((users_can_switch() ? FEATURE_SWITCH_USERS : 0) | (machine->own_kernel ? FEATURE_OWN_KERNEL : 0));
   int ignored = chdir("/");
   (void)ignored;
-  return spawn_open() && link_open(machine->input, machine->output, machine->own_kernel);
+  return spawn_open(machine->own_kernel) && link_open(machine->input, machine->output, machine->own_kernel);
 }
 
 // What runs is killed and the stream closes: that is the answer.

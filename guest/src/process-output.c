@@ -53,6 +53,9 @@ static enum outcome read_stream(struct process *process, struct source *source, 
 }
 
 static void stream_ready(struct process *process, struct source *source, uint8_t stream) {
+  // Nobody has to wait for the supervisor's word when the command itself speaks.
+  if (process->state == PROCESS_STARTING) process_take_report(process);
+  if (source->fd < 0) return;
   enum outcome outcome = read_stream(process, source, stream);
   if (outcome == NO_SPACE) source_watch(source, 0);
   if (outcome != GOT_END) return;

@@ -26,13 +26,10 @@ static const char *stage_text(uint32_t stage) {
   }
 }
 
-static void started(struct process *process, const struct supervision *report, bool ended) {
+static void started(struct process *process, const struct supervision *report) {
   process->pid = report->pid;
   process->state = PROCESS_RUNNING;
   if (process->attachment) channel_ready(&process->attachment->channel);
-  if (ended) return;
-  source_watch(&process->output, EPOLLIN);
-  source_watch(&process->error, EPOLLIN);
 }
 
 static void failed(struct process *process, int error, uint32_t stage) {
@@ -61,7 +58,7 @@ static void exited(struct process *process, int status, uint64_t ended_at) {
   process_drain(process);
 }
 
-static void take_report(struct process *process) {
+void process_take_report(struct process *process) {
   struct supervision *report = process->supervision;
   enum progress progress = supervision_progress(report);
   process->seen = progress;
@@ -72,7 +69,7 @@ static void take_report(struct process *process) {
     return;
   }
   bool ended = progress >= PROGRESS_EXITED;
-  if (process->state == PROCESS_STARTING) started(process, report, ended);
+  if (process->state == PROCESS_STARTING) started(process, report);
   if (!ended || process->state != PROCESS_RUNNING) return;
   process->cpu_microseconds = report->cpu_microseconds;
   exited(process, report->status, report->ended_at);
@@ -87,11 +84,11 @@ static struct process *next_with_news(void) {
 
 void process_take_reports(void) {
   // From the start each time: one that ended may push others out.
-  for (struct process *process; (process = next_with_news());) take_report(process);
+  for (struct process *process; (process = next_with_news());) process_take_report(process);
 }
 
 void process_supervisor_ended(struct process *process) {
-  take_report(process);
+  process_take_report(process);
   timer_stop(&process->deadline);
   if (process->state == PROCESS_STARTING || process->state == PROCESS_RUNNING) {
     // Somebody killed the supervisor. What it watched over is ours now, and has lost its name: it is ended too.

@@ -65,6 +65,7 @@ uint32_t process_flags(const struct process *process);
 
 // process-status.c: takes what the supervisors have reported.
 void process_take_reports(void);
+void process_take_report(struct process *process);
 // The supervisor was reaped.
 void process_supervisor_ended(struct process *process);
 

@@ -9,7 +9,7 @@
 #include "attach.h"
 #include "command.h"
 #include "configure.h"
-#include "kernel.h"
+#include "oom-score.h"
 #include "paths.h"
 #include "process.h"
 #include "requests.h"
@@ -23,8 +23,10 @@
 #define ARGV_KEPT 1024u
 
 static int null_descriptor = -1;
+static bool own_kernel;
 
-bool spawn_open(void) {
+bool spawn_open(bool on_own_kernel) {
+  own_kernel = on_own_kernel;
   null_descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
   return null_descriptor >= 0;
 }
@@ -113,7 +115,8 @@ static void spawn(uint32_t channel, const struct message_spawn *message, struct 
     process_forget(process);
     return;
   }
-  // Its output is watched once it has started: before that nothing of it may be sent, and many a command ends at once.
+  source_watch(&process->output, EPOLLIN);
+  source_watch(&process->error, EPOLLIN);
   process_set_timeout(process, message->timeout_milliseconds);
   attachment_open(channel, process, 0, process->input.fd >= 0);
 }
@@ -138,7 +141,9 @@ static int prepare(struct supervision *supervision, const struct message_spawn *
   launch->directory = strcpy(memory + command_size(message), directory);
   launch->user = *user;
   launch->switch_user = !users_is_own(user) || (user->group_count && users_can_switch());
-  launch->raise_oom_score = !kernel_is_gvisor();
+  launch->raise_oom_score = oom_score_is_raised_by_commands();
+  // Elsewhere the policy of scheduling is the host's.
+  launch->supervisor_gives_way = own_kernel;
   resource_limits_prepare(launch);
   return 0;
 }

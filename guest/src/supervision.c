@@ -30,6 +30,7 @@ static struct supervision *spares;
 static uint32_t spare_count;
 static struct source news = {.fd = -1};
 static void (*on_report)(void);
+static pid_t guest;
 
 static char *stacks_of(struct supervision *supervision) { return (char *)supervision - 2 * STACK_BYTES; }
 
@@ -47,6 +48,7 @@ static void news_ready(struct source *source, uint32_t events) {
 
 bool supervision_open(void (*reported)(void)) {
   on_report = reported;
+  guest = getpid();
   news = (struct source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = news_ready};
   return news.fd >= 0 && source_watch(&news, EPOLLIN);
 }
@@ -84,7 +86,7 @@ struct supervision *supervision_create(size_t memory) {
   if (!supervision) return NULL;
   *supervision = (struct supervision){
       .launch = {.input = -1, .output = -1, .error = -1},
-      .guest = getpid(),
+      .guest = guest,
       .news = news.fd,
       .progress = PROGRESS_LEFT,
       .mapped = mapped,

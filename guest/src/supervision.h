@@ -22,7 +22,7 @@ struct launch {
   const char *path;  // PATH of the new environment
   const char *directory;
   struct user user;
-  bool switch_user, terminal, raise_oom_score, set_open_files, set_pids;
+  bool switch_user, terminal, raise_oom_score, set_open_files, set_pids, supervisor_gives_way;
   struct rlimit open_files, pids;
   int input, output, error;
 };

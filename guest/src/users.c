@@ -116,7 +116,18 @@ void users_set_default(struct slice wanted) {
   snprintf(default_wanted, sizeof default_wanted, "%.*s", (int)wanted.length, (const char *)wanted.bytes);
 }
 
-bool users_is_own(const struct user *user) { return user->uid == getuid() && user->gid == getgid(); }
+// The guest never changes who it is.
+bool users_is_own(const struct user *user) {
+  static enum { UNKNOWN, KNOWN } own;
+  static uid_t uid;
+  static gid_t gid;
+  if (own == UNKNOWN) {
+    uid = getuid();
+    gid = getgid();
+    own = KNOWN;
+  }
+  return user->uid == uid && user->gid == gid;
+}
 
 static bool find_can_switch(void) {
   if (geteuid() != 0) return false;
