@@ -90,13 +90,19 @@ static void input_ready(struct source *source, uint32_t events) {
 static void output_ready(struct source *source, uint32_t events) {
   (void)events;
   output_blocked = false;
-  if (!stream_endless) source_watch(source, 0);
+  source_watch(source, 0);
+}
+
+static void port_ready(struct source *source, uint32_t events) {
+  (void)source;
+  if (events & EPOLLOUT) output_blocked = false;
+  if (events & ~(uint32_t)EPOLLOUT) input_pending = true;
 }
 
 bool link_open(int input_descriptor, int output_descriptor, bool endless) {
   stream_endless = endless;
   trim_timer.fire = trim;
-  input = (struct source){.fd = input_descriptor, .ready = input_ready};
+  input = (struct source){.fd = input_descriptor, .ready = endless ? port_ready : input_ready};
   output = (struct source){.fd = output_descriptor, .ready = output_ready};
   for (int i = 0; i < 2; i++) {
     int descriptor = i ? output_descriptor : input_descriptor;
@@ -104,8 +110,10 @@ bool link_open(int input_descriptor, int output_descriptor, bool endless) {
     if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0) return false;
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   }
-  // A virtio port without a host says HUP for ever: only edges are of use.
-  if (endless) return source_watch(&output, EPOLLOUT | EPOLLET) && source_watch(&input, EPOLLIN | EPOLLET);
+  // A virtio port without a host says HUP for ever: only edges are of use. Both directions are watched in one place, since looking whether
+  // a port is ready takes its next buffer from the queue, and the interrupt that follows wakes nobody: with one more to look after the
+  // output, the edge of the input would now and then be lost.
+  if (endless) return source_watch(&input, EPOLLIN | EPOLLOUT | EPOLLET);
   return source_watch(&input, EPOLLIN);
 }
 
