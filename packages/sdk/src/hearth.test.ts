@@ -38,9 +38,10 @@ describe('sandboxes', () => {
     expect((await sandbox.refresh()).state).toBe('running')
     server.on(`GET ${BASE}`, answer(now + hour, now + hour - 1000))
     expect((await sandbox.refresh()).state).toBe('ended')
-    server.on(`GET ${BASE}`, answer(now, now + 50))
+    const later = Date.now()
+    server.on(`GET ${BASE}`, answer(later, later + 3000))
     expect((await sandbox.refresh()).state).toBe('running')
-    await expect.poll(() => sandbox.info.state).toBe('ended')
+    await expect.poll(() => sandbox.info.state, { timeout: 15_000 }).toBe('ended')
   })
 
   test('pause, resume and renew', async () => {
