@@ -11,6 +11,7 @@
 #include "loop.h"
 #include "process-tree.h"
 #include "process.h"
+#include "raw-calls.h"
 #include "worker.h"
 
 static struct source signals = {.fd = -1};
@@ -33,10 +34,17 @@ static void signals_ready(struct source *source, uint32_t events) {
   reap();
 }
 
-bool children_open(void) {
+// What the runtime ignored, a command must not inherit. The C library keeps those from 32 on to itself; the kernel does not.
+static void reset_dispositions(void) {
   for (int number = 1; number < 32; number++) {
     if (number != SIGKILL && number != SIGSTOP) signal(number, SIG_DFL);
   }
+  const uint64_t defaults[4] = {0};  // the kernel's struct sigaction
+  for (int number = 32; number <= 64; number++) raw_call(SYS_rt_sigaction, number, defaults, NULL, sizeof(uint64_t));
+}
+
+bool children_open(void) {
+  reset_dispositions();
   // Everything is blocked: SIGPIPE too, so that a broken pipe is an error code and nothing has to be undone before exec.
   sigset_t all, handled;
   sigfillset(&all);
