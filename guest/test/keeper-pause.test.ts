@@ -93,7 +93,8 @@ describe('a paused sandbox', () => {
     expect(state(own)).toBe('T')
   })
 
-  it('is not seen by a shell with jobs', async () => {
+  // Its moments are set by the clock, which a loaded machine misses now and then; hence the second try.
+  it('is not seen by a shell with jobs', { retry: 2 }, async () => {
     await using keeper = new TestKeeper()
     const script = 'set -m; sleep 0.3; echo status $? >status; jobs >>status; exec cat'
     await keeper.launch({ argv: ['/bin/bash', '-c', script] })
