@@ -46,6 +46,37 @@ export const ERROR_CODES = {
     suggestion: 'Create a new sandbox. The message says how this one ended.',
   },
   sandbox_paused: { status: 409, retryable: true, suggestion: 'Resume it first.' },
+  snapshot_not_found: {
+    status: 404,
+    retryable: false,
+    suggestion: 'Run `hearth snapshot ls` to see the snapshots.',
+  },
+  snapshot_incompatible: {
+    status: 409,
+    retryable: false,
+    suggestion: 'The message says what differs. Create a sandbox like the one that the snapshot was taken of.',
+  },
+  snapshot_in_use: {
+    status: 409,
+    retryable: true,
+    suggestion: 'End the sandboxes and remove the snapshots that depend on it first.',
+  },
+  snapshot_corrupt: {
+    status: 422,
+    retryable: false,
+    suggestion: 'The archive is damaged or was not made by Hearth: export it again. Nothing of it was kept.',
+  },
+  memory_unsupported: {
+    status: 409,
+    retryable: false,
+    suggestion: 'Use `memory: auto` or `none`, or a rung that captures memory (gvisor, microvm).',
+  },
+  store_full: {
+    status: 507,
+    retryable: true,
+    suggestion:
+      'The store of this host is full: `hearth store df` shows what fills it, `hearth store gc` frees what is unused.',
+  },
   process_not_found: {
     status: 404,
     retryable: false,
