@@ -15,6 +15,16 @@ static bool contains(const struct process_list *list, int pid) {
   return false;
 }
 
+// A signal is sent at once, but obeyed when its process next runs. A parent that is woken by it in wait() looks at its children
+// once more before it stops, and must not see one of them stopped already.
+static void await_stop(int pid) {
+  for (int tries = 0; tries < 100; tries++) {
+    char state = process_state(pid);
+    if (state != 'R' && state != 'S') return;
+    nanosleep(&(struct timespec){0, 50000}, NULL);
+  }
+}
+
 // Parents are stopped before their children, so that a shell sees no job of its own stop.
 // The number of those that may still run; -1 when memory ran out.
 static int stop_all(struct freezing *freezing, bool first) {
@@ -30,6 +40,7 @@ static int stop_all(struct freezing *freezing, bool first) {
       continue;
     }
     kill(all.pids[i], SIGSTOP);
+    await_stop(all.pids[i]);
     // The leader of a process may be gone while its threads run: it was told, and that cannot be seen. One that waits in the
     // kernel stops before it returns from there, and cannot fork until then.
     if (state != 'Z' && state != 'X' && (first || state != 'D')) running++;
