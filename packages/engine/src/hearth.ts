@@ -120,6 +120,7 @@ export class Hearth implements AsyncDisposable {
       id,
       directory,
       template,
+      from: null,
       limits: info.limits,
       hostname: wanted.hostname ?? id.replace('_', '-'),
       environment: { ...template.environment, ...wanted.env },

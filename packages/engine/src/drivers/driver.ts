@@ -1,5 +1,6 @@
 import type { Limits, Rung, SandboxId } from '@hearth/contract'
 import type { Machine } from '../machine/machine.ts'
+import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 
 /** How a limit is kept on a rung: by the kernel, by something of ours that looks from time to time, or not at all. */
@@ -18,6 +19,10 @@ export interface Capabilities {
   readonly reconnect: boolean
   /** Its processes can be stopped and go on later. */
   readonly pause: boolean
+  /** Its files can be captured while it runs, and another machine can be started from them. */
+  readonly snapshots: boolean
+  /** So can its running processes. */
+  readonly memory: boolean
   /** The `host` template works. */
   readonly hostTemplate: boolean
   readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>
@@ -45,6 +50,8 @@ export interface LaunchRequest {
   /** The sandbox's own directory on the host, made by the caller, mode 0700. */
   readonly directory: string
   readonly template: Template
+  /** What it is made of instead of the bare template; with its processes when the manifest has memory. Only with `capabilities.snapshots`. */
+  readonly from: StoredSnapshot | null
   readonly limits: Limits
   readonly hostname: string
   /** Base environment of every command. */

@@ -1,6 +1,7 @@
-import type { Rung } from '@hearth/contract'
+import type { Limits, Rung, SandboxId } from '@hearth/contract'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import type { MemoryCapture, SnapshotManifest, StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 import type { LaunchRequest, Probe } from './driver.ts'
 import type { LaunchPlan, Step } from './launch-plan.ts'
@@ -26,6 +27,42 @@ export interface PlanInput {
   readonly idBase: number | null
 }
 
+export interface CaptureInput {
+  readonly id: SandboxId
+  /** Of the sandbox that is captured. */
+  readonly sandboxDirectory: string
+  /** Of the snapshot. The runtime's files go into `memory` below it, which it makes. */
+  readonly directory: string
+  /** Takes the disk. Called once, while the machine stands still. */
+  readonly captureDisk: () => Promise<void>
+}
+
+export interface RestoreInput extends PlanInput {
+  /** Its manifest has memory. */
+  readonly from: StoredSnapshot
+}
+
+/** How a rung keeps the running processes of a machine. */
+export interface RuntimeMemory {
+  /** Why this machine cannot be captured now; null when it can. */
+  obstacle(
+    input: { readonly id: SandboxId; readonly sandboxDirectory: string },
+    context: RuntimeContext,
+  ): Promise<string | null>
+  /**
+   * Called with the guest frozen: it has sent its last frame, and gets none. Stops the machine, writes its memory, calls `captureDisk` while it
+   * stands still, and lets it go on, also when something fails. `pausedMs` is how long it stood still.
+   */
+  capture(
+    input: CaptureInput,
+    context: RuntimeContext,
+  ): Promise<{ readonly pausedMs: number; readonly memory: MemoryCapture }>
+  /** As `plan`, for a machine that goes on where the captured one stood still. It is greeted with Hello, which thaws it. */
+  planRestore(input: RestoreInput, context: RuntimeContext): Promise<LaunchPlan>
+  /** Throws `snapshot_incompatible`, and says what differs, when it cannot be restored here with these limits. */
+  check(manifest: SnapshotManifest, limits: Limits, context: RuntimeContext): Promise<void>
+}
+
 /** What distinguishes one link-speaking rung from another: whether it works here, and how a machine is started. */
 export interface LinkRuntime {
   readonly rung: Rung
@@ -38,4 +75,6 @@ export interface LinkRuntime {
   /** Makes of a template what this rung starts from, once; nothing when it is there already. */
   prepareTemplate?(template: Template, context: RuntimeContext, progress: Progress): Promise<void>
   plan(input: PlanInput, context: RuntimeContext): Promise<LaunchPlan>
+  /** Only where `capabilities.memory` is declared. */
+  readonly memory?: RuntimeMemory
 }

@@ -3,6 +3,7 @@ import {
   guestPathSchema,
   HearthError,
   parseInput,
+  type MemoryMode,
   type PortConnection,
   type Process,
   type ProcessInfo,
@@ -15,7 +16,7 @@ import { checkedInteger } from './checks.ts'
 import { LinkFiles } from './link-files.ts'
 import { connectPort } from './link-port.ts'
 import { watchFiles, type Watching } from './link-watch.ts'
-import type { Machine, MachineEnd, ProcessSpec } from './machine.ts'
+import type { Captured, Machine, MachineEnd, ProcessSpec } from './machine.ts'
 import { OomWatch } from './oom-watch.ts'
 import { listProcesses } from './process-list.ts'
 import { attachProcess, spawnProcess } from './process-start.ts'
@@ -38,6 +39,8 @@ export interface LinkMachineOptions {
   readonly release: () => Promise<void>
   /** Whether its keeper has stopped everything; absent where it cannot. */
   readonly isPaused?: () => boolean
+  /** Writes what it is into the directory of a snapshot; absent where it cannot. */
+  readonly capture?: (directory: string, memory: MemoryMode) => Promise<Captured>
   /** Resolves when the machine is gone. */
   readonly ended: Promise<MachineEnd>
   /** How often the kernel has killed a process of the machine for memory. */
@@ -111,6 +114,12 @@ export class LinkMachine implements Machine {
     // A machine that was taken up while it was paused has not been greeted.
     if (this.#link.welcomed) await this.#link.ping()
     else await this.#link.hello()
+  }
+
+  async capture(directory: string, memory: MemoryMode): Promise<Captured> {
+    const { capture } = this.#options
+    if (capture === undefined) throw new HearthError('capability_unsupported', 'this machine cannot be captured')
+    return await capture(directory, memory)
   }
 
   kill(): Promise<void> {

@@ -1,4 +1,15 @@
-import type { Command, Files, PortConnection, Process, ProcessInfo, Stats, WatchEvent } from '@hearth/contract'
+import type {
+  Command,
+  Files,
+  MemoryMode,
+  MemoryOutcome,
+  PortConnection,
+  Process,
+  ProcessInfo,
+  Stats,
+  WatchEvent,
+} from '@hearth/contract'
+import type { CapturedDisk, MemoryCapture } from '../store/snapshot-manifest.ts'
 
 /** A validated command. */
 export interface ProcessSpec {
@@ -19,6 +30,15 @@ export interface MachineEnd {
   readonly detail: string
 }
 
+/** What a capture put into the directory of a snapshot. */
+export interface Captured {
+  readonly outcome: MemoryOutcome
+  /** How long the machine stood still. */
+  readonly pausedMs: number
+  readonly disk: CapturedDisk
+  readonly memory: MemoryCapture | null
+}
+
 /** A started computer. `LinkMachine` is this over the guest's link; the simulated rung implements it directly. */
 export interface Machine {
   readonly files: Files
@@ -34,6 +54,11 @@ export interface Machine {
   pause(): Promise<void>
   /** Resolves when the guest answers again. Idempotent. */
   resume(): Promise<void>
+  /**
+   * Writes its files, and its running processes where it can and `memory` allows, into the directory of a snapshot, and goes on; also when
+   * it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time.
+   */
+  capture(directory: string, memory: MemoryMode): Promise<Captured>
   /** Ends it and everything in it, and frees what the host held for it. Idempotent. */
   kill(): Promise<void>
   /** Lets go of it without ending it, so that another process can adopt it. */

@@ -41,6 +41,7 @@ async function launch(limits: Partial<Limits> = {}): Promise<Launched> {
     id,
     directory,
     template: await readHostTemplate(paths),
+    from: null,
     limits: { ...DEFAULT_LIMITS, ...limits },
     hostname: 'box',
     environment: { PATH: '/usr/bin:/bin' },

@@ -20,6 +20,9 @@ const CAPABILITIES: Capabilities = {
   reconnect: true,
   // The container's processes are not below the keeper.
   pause: false,
+  // The engine's own commits would be images of its store, not snapshots of ours.
+  snapshots: false,
+  memory: false,
   hostTemplate: true,
   limits: {
     cpus: 'enforced',

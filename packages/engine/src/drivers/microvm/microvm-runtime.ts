@@ -92,6 +92,8 @@ function capabilities(context: RuntimeContext): Capabilities {
     ports: true,
     reconnect: true,
     pause: true,
+    snapshots: false,
+    memory: false,
     hostTemplate: false,
     limits: {
       // Without a cgroup a machine has whole processors.

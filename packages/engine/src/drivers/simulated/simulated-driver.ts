@@ -31,6 +31,8 @@ export class SimulatedDriver implements Driver {
         ports: false,
         reconnect: false,
         pause: false,
+        snapshots: true,
+        memory: false,
         hostTemplate: true,
         limits: {
           cpus: 'none',

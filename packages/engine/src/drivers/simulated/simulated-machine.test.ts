@@ -13,6 +13,7 @@ async function launch(limits: Partial<Limits> = {}, interpreters = false): Promi
     id: newSandboxId(),
     directory: tmpdir(),
     template,
+    from: null,
     limits: { ...DEFAULT_LIMITS, ...limits },
     hostname: 'simulated',
     environment: {},

@@ -9,7 +9,7 @@ import {
   type WatchEvent,
 } from '@hearth/contract'
 import { assertNotAborted, onAbort } from '../../link/abort.ts'
-import type { Machine, MachineEnd, ProcessSpec } from '../../machine/machine.ts'
+import type { Captured, Machine, MachineEnd, ProcessSpec } from '../../machine/machine.ts'
 import { runShell, type ShellSettings } from './shell-run.ts'
 import { SimulatedFiles } from './simulated-files.ts'
 import { SimulatedProcess, SimulatedTask } from './simulated-process.ts'
@@ -122,6 +122,10 @@ export class SimulatedMachine implements Machine {
 
   async resume(): Promise<void> {
     this.#requireRunning()
+  }
+
+  async capture(): Promise<Captured> {
+    throw new HearthError('capability_unsupported', 'this machine cannot be captured')
   }
 
   /** It lives in this process, so nobody else could take it up: letting go of it is its end. */

@@ -13,6 +13,8 @@ export function namespaceCapabilities({ root, cgroups }: HostFacts): Capabilitie
     ports: true,
     reconnect: true,
     pause: true,
+    snapshots: true,
+    memory: false,
     hostTemplate: true,
     limits: {
       cpus: whenCounted(by('cpu'), 'none'),

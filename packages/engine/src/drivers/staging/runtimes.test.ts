@@ -27,6 +27,7 @@ async function launch(name: string): Promise<Machine> {
     id,
     directory,
     template: await readHostTemplate(paths),
+    from: null,
     limits: { ...DEFAULT_LIMITS, diskBytes: 32 * 1024 * 1024 },
     hostname: 'box',
     environment: { PATH: '/usr/bin:/bin' },

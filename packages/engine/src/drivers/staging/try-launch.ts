@@ -44,6 +44,7 @@ async function launchIn(
     id: newSandboxId(),
     directory,
     template: await readHostTemplate(context.paths),
+    from: null,
     limits: DEFAULT_LIMITS,
     hostname: 'trial',
     environment: {},

@@ -1,0 +1,69 @@
+import {
+  limitsSchema,
+  rungSchema,
+  sandboxIdSchema,
+  snapshotIdSchema,
+  snapshotNameSchema,
+  type SnapshotId,
+} from '@hearth/contract'
+import { z } from 'zod'
+
+/** Why it was made: by a call, for the children of a fork, to sleep, or as the start of every sandbox of a template. */
+export const SNAPSHOT_KINDS = ['snapshot', 'fork', 'hibernation', 'baked'] as const
+
+/** How the captured bytes lie in `disk` of the snapshot. */
+const diskSchema = z.discriminatedUnion('kind', [
+  /** A read-only btrfs subvolume. */
+  z.object({ kind: z.literal('subvolume') }),
+  /** What changed; `layers` are the snapshots below it, topmost first. */
+  z.object({ kind: z.literal('layer'), layers: z.array(snapshotIdSchema) }),
+  /** An archive of the whole root. */
+  z.object({ kind: z.literal('tree') }),
+])
+export type CapturedDisk = z.output<typeof diskSchema>
+
+/** Files of the runtime's own in `memory`. `facts` is what must be equal for a restore. */
+const memorySchema = z.object({
+  runtime: z.enum(['runsc', 'qemu']),
+  bytes: z.int().min(0),
+  facts: z.record(z.string(), z.union([z.string(), z.number()])),
+})
+export type MemoryCapture = z.output<typeof memorySchema>
+
+export const snapshotManifestSchema = z.object({
+  version: z.literal(1),
+  kind: z.enum(SNAPSHOT_KINDS),
+  info: z.object({
+    id: snapshotIdSchema,
+    name: snapshotNameSchema.nullable(),
+    sandbox: sandboxIdSchema,
+    parent: snapshotIdSchema.nullable(),
+    rung: rungSchema,
+    driver: z.string(),
+    template: z.string(),
+    createdAt: z.coerce.date(),
+    memory: z.boolean(),
+    diskBytes: z.int().min(0),
+    memoryBytes: z.int().min(0),
+    metadata: z.record(z.string(), z.string()),
+    limits: limitsSchema.required(),
+  }),
+  /** The template stays as long as this snapshot. */
+  templateDigest: z.string(),
+  disk: diskSchema,
+  memory: memorySchema.nullable(),
+  /** What the sandbox was configured with. */
+  configuration: z.object({
+    hostname: z.string(),
+    environment: z.record(z.string(), z.string()),
+    workdir: z.string(),
+    user: z.string(),
+  }),
+})
+export type SnapshotManifest = z.output<typeof snapshotManifestSchema>
+
+export interface StoredSnapshot {
+  readonly id: SnapshotId
+  readonly directory: string
+  readonly manifest: SnapshotManifest
+}
