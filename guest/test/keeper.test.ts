@@ -109,6 +109,21 @@ describe('launch', () => {
       ['9', '/proc/version'],
     ])
   })
+
+  it.runIf(process.getuid?.() === 0)('takes membarrier away from a runtime that does without it', async () => {
+    const call = `syscall(${process.arch === 'arm64' ? 283 : 324}, 0, 0)`
+    const command = `perl -e 'print ${call}, " ", $!+0' >out; readlink /proc/self/fd/511 >high; touch done; exec cat`
+    for (const [flags, expected] of [
+      [0, /^[1-9]\d* 0$/],
+      [4, /^-1 38$/],
+    ] as const) {
+      await using keeper = new TestKeeper()
+      await keeper.shell(command, { flags, files: ['511', '/dev/null'] })
+      await eventually(() => keeper.has('done'))
+      expect(keeper.read('out')).toMatch(expected)
+      expect(keeper.read('high')).toBe('/dev/null\n')
+    }
+  })
 })
 
 describe('engines', () => {

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "child.h"
 #include "control.h"
+#include "membarrier.h"
 #include "namespace.h"
 #include "numbers.h"
 #include "signals.h"
@@ -67,7 +68,7 @@ static bool follow(const struct launch *launch, struct child_place *place, struc
   return open_files(launch->files, opened, failure) && (!rootless || rootless_enter(failure)) &&
          steps_run(launch->steps, user_namespace, rootless, failure) &&
          (!inside || user_namespace_enter(user_namespace, failure)) && place_files(launch->files, opened, failure) &&
-         die_with(place->keeper, failure);
+         die_with(place->keeper, failure) && (!(launch->flags & LAUNCH_NO_MEMBARRIER) || membarrier_refuse(failure));
 }
 
 static bool read_all(int descriptor, void *bytes, size_t length) {

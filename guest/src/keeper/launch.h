@@ -7,6 +7,7 @@
 enum launch_flag {
   LAUNCH_INSIDE_NAMESPACE = 1, // the runtime is executed as root of the user namespace
   LAUNCH_ROOTLESS = 2,         // the keeper is not root; the namespace maps root to the keeper's own user
+  LAUNCH_NO_MEMBARRIER = 4,    // the runtime is executed without the system call membarrier
 };
 
 // Each list ends with NULL.
@@ -25,7 +26,7 @@ struct launch {
 
 // Descriptor numbers of `files` lie between these; the child's own temporary ones lie above.
 #define FILE_NUMBER_FIRST 3
-#define FILE_NUMBER_LAST 63
+#define FILE_NUMBER_LAST 511
 
 bool launch_decode(struct slice payload, struct launch *launch, struct failure *failure);
 size_t string_list_length(char *const *list);

@@ -38,6 +38,8 @@ export interface LaunchPlan {
   readonly cleanup: readonly string[]
   /** Which limits the plan itself leaves to the cgroup of the keeper. */
   readonly cgroup: CgroupLimits | null
+  /** The runtime does without the system call membarrier; see flag 4 of KeeperLaunch. */
+  readonly withoutMembarrier?: boolean
 }
 
 /** Limits that a cgroup keeps, v1 or v2. Sizes include what the runtime itself needs. */

@@ -36,7 +36,10 @@ export async function launchOnKeeper(
     files: plan.files.flatMap((file) => [String(file.descriptor), file.path]),
     idBase: namespace?.base ?? 0,
     idCount: namespace?.count ?? 0,
-    flags: (namespace?.enter === true ? 1 : 0) | (namespace?.rootless === true ? 2 : 0),
+    flags:
+      (namespace?.enter === true ? 1 : 0) |
+      (namespace?.rootless === true ? 2 : 0) |
+      (plan.withoutMembarrier === true ? 4 : 0),
     cleanup: plan.cleanup,
   })
   return Number(done.value)

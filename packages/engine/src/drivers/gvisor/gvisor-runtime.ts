@@ -31,6 +31,12 @@ const GUEST_PROCESSES = 32
  */
 const HOST_PIDS = { perProcess: 4, own: 1024 } as const
 
+/**
+ * runsc moves its standard descriptors to 256 and above when it already has threads, and the kernel then waits for every processor,
+ * about 10 ms, to enlarge the table. With this one open the table is large from the start.
+ */
+const HIGH_DESCRIPTOR = 511
+
 /** runsc: every system call of the sandbox is answered by a kernel in user space. */
 export class GvisorRuntime implements LinkRuntime {
   readonly rung = 'gvisor'
@@ -92,8 +98,9 @@ export class GvisorRuntime implements LinkRuntime {
       environment: {},
       steps: [...steps, ...temporaryDirectory(root, input.idBase)],
       userNamespace: enteredNamespace(input.idBase),
-      files: [],
+      files: [{ descriptor: HIGH_DESCRIPTOR, path: '/dev/null' }],
       cleanup: [],
+      withoutMembarrier: true,
       cgroup: {
         memoryBytes: limits.memoryBytes + SENTRY_BYTES,
         pids: limits.pids * HOST_PIDS.perProcess + HOST_PIDS.own,
