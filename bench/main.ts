@@ -1,10 +1,21 @@
 import { parseArgs } from 'node:util'
-import { parseInput, rungSchema } from '@hearth/contract'
+import { HearthError, parseInput, rungSchema } from '@hearth/contract'
+import { runApiBench } from './api/run-api-bench.ts'
+import type { BenchReport } from './report/bench-report.ts'
 import { table } from './report/table.ts'
-import { runBench, type BenchReport } from './run-bench.ts'
+import { runBench, type BenchOptions } from './run-bench.ts'
 
-export { runBench, type BenchOptions, type BenchReport } from './run-bench.ts'
-export { table } from './report/table.ts'
+/** What can be measured, by name. */
+export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchReport>>> = {
+  rungs: runBench,
+  api: runApiBench,
+}
+
+export async function runSuite(name: string, options: BenchOptions = {}): Promise<BenchReport> {
+  const suite = Object.hasOwn(SUITES, name) ? SUITES[name] : undefined
+  if (suite !== undefined) return await suite(options)
+  throw new HearthError('invalid_request', `suite: must be one of ${Object.keys(SUITES).join(', ')}`)
+}
 
 /** The report for people: rows, then what was left out and what failed. */
 export function reportText(report: BenchReport): string {
@@ -15,17 +26,21 @@ export function reportText(report: BenchReport): string {
   return [table(report.rows), ...notes].join('\n')
 }
 
+export function isKept(report: BenchReport): boolean {
+  return report.errors.length === 0 && report.rows.every((row) => row.pass !== false)
+}
+
 if (import.meta.main) {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     options: { json: { type: 'boolean' }, quick: { type: 'boolean' }, rung: { type: 'string', multiple: true } },
+    allowPositionals: true,
   })
   const rungs = values.rung?.map((rung) => parseInput(rungSchema, rung, 'rung'))
-  const report = await runBench({
+  const report = await runSuite(positionals[0] ?? 'rungs', {
     quick: values.quick ?? false,
     progress: (line) => process.stderr.write(`${line}\n`),
     ...(rungs === undefined ? {} : { rungs }),
   })
   process.stdout.write(`${values.json === true ? JSON.stringify(report) : reportText(report)}\n`)
-  const failed = report.errors.length > 0 || report.rows.some((row) => row.pass === false)
-  process.exitCode = failed ? 1 : 0
+  process.exitCode = isKept(report) ? 0 : 1
 }

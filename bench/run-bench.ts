@@ -1,6 +1,3 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, release, totalmem } from 'node:os'
-import { join } from 'node:path'
 import { RUNGS, type Rung } from '@hearth/contract'
 import { Hearth, type RungReport } from '@hearth/engine'
 import type { BenchContext } from './context.ts'
@@ -10,7 +7,8 @@ import { measureLink } from './metrics/link.ts'
 import { measureMemory } from './metrics/memory.ts'
 import { measureThroughput } from './metrics/throughput.ts'
 import { measureTransfer } from './metrics/transfer.ts'
-import { rowOf, type Measurement, type Row } from './report/row.ts'
+import { Recorder, type BenchReport } from './report/bench-report.ts'
+import type { Measurement } from './report/row.ts'
 
 export interface BenchOptions {
   readonly home?: string
@@ -22,20 +20,6 @@ export interface BenchOptions {
   readonly results?: string
 }
 
-export interface BenchReport {
-  readonly startedAt: string
-  readonly host: {
-    readonly cores: number
-    readonly memoryBytes: number
-    readonly kernel: string
-    readonly node: string
-    readonly load: readonly number[]
-  }
-  readonly rows: readonly Row[]
-  readonly skipped: readonly { readonly rung: Rung; readonly reason: string }[]
-  readonly errors: readonly { readonly rung: Rung; readonly metric: string; readonly message: string }[]
-}
-
 const METRICS: Readonly<Record<string, (context: BenchContext) => Promise<Measurement | Measurement[]>>> = {
   create: measureCreate,
   exec: measureExec,
@@ -45,40 +29,24 @@ const METRICS: Readonly<Record<string, (context: BenchContext) => Promise<Measur
   throughput: measureThroughput,
 }
 
-/** Measures every rung next to its floor and saves the raw samples. What fails is in the report, not thrown. */
+/** Measures every rung next to its floor and saves the raw samples. */
 export async function runBench(options: BenchOptions = {}): Promise<BenchReport> {
   await using hearth = new Hearth(options.home === undefined ? {} : { home: options.home })
   const progress = options.progress ?? (() => undefined)
-  const startedAt = new Date().toISOString()
-  const host = {
-    cores: cpus().length,
-    memoryBytes: totalmem(),
-    kernel: release(),
-    node: process.version,
-    load: loadavg(),
-  }
+  const recorder = new Recorder()
   const reports = await hearth.rungs()
-  const measurements: Measurement[] = []
-  const skipped: { rung: Rung; reason: string }[] = []
-  const errors: { rung: Rung; metric: string; message: string }[] = []
   for (const rung of options.rungs ?? RUNGS) {
     const context = contextFor(hearth, reports, rung, options.quick ?? false, progress)
     if (typeof context === 'string') {
-      skipped.push({ rung, reason: context })
+      recorder.skip(rung, context)
       continue
     }
     for (const [metric, measure] of Object.entries(METRICS)) {
       progress(`${rung}: ${metric}`)
-      try {
-        measurements.push(...[await measure(context)].flat())
-      } catch (error) {
-        errors.push({ rung, metric, message: (error as Error).message })
-      }
+      await recorder.measure(rung, metric, () => measure(context))
     }
   }
-  const report = { startedAt, host, rows: measurements.map(rowOf), skipped, errors }
-  saveResults(options.results ?? join(import.meta.dirname, 'results'), { ...report, measurements })
-  return report
+  return recorder.finish(options.results)
 }
 
 function contextFor(
@@ -104,12 +72,4 @@ function contextFor(
     create: async (spec = {}) => await hearth.create({ rung, template, ...spec }, { progress }),
     progress,
   }
-}
-
-function saveResults(
-  directory: string,
-  results: BenchReport & { readonly measurements: readonly Measurement[] },
-): void {
-  mkdirSync(directory, { recursive: true })
-  writeFileSync(join(directory, `${results.startedAt.replaceAll(':', '-')}.json`), JSON.stringify(results, null, 1))
 }

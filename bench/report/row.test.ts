@@ -21,4 +21,12 @@ describe('statistics of samples', () => {
     expect(rowOf({ ...base, floors: [{ name: 'f', samples: [5] }] }).pass).toBe(false)
     expect(rowOf({ ...base, floors: [] }).pass).toBeNull()
   })
+
+  test('what is added to the first floor is a difference', () => {
+    const base = { rung: 'process', metric: 'm', unit: 'ms', samples: [10, 12, 11] } as const
+    const over = (value: number) =>
+      rowOf({ ...base, floors: [{ name: 'f', samples: [8] }], target: { kind: 'added', value } }).pass
+    expect([over(3), over(2)]).toEqual([true, false])
+    expect(rowOf({ ...base, floors: [], target: { kind: 'added', value: 1 } }).pass).toBeNull()
+  })
 })

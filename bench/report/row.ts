@@ -1,8 +1,8 @@
 import type { Rung } from '@hearth/contract'
 
-/** What the issue of a number asks for. `ratio` compares the median with the floor's median of the same run. */
+/** What is promised of a number. `ratio` and `added` compare the median with the floor's median of the same run. */
 export interface Target {
-  readonly kind: 'ratio' | 'maximum' | 'minimum'
+  readonly kind: 'ratio' | 'added' | 'maximum' | 'minimum'
   readonly value: number
 }
 
@@ -55,14 +55,16 @@ export function rowOf(measurement: Measurement): Row {
     floors: summaries,
     ratio: ratio === null ? null : round(ratio),
     target,
-    pass: target === null ? null : meets(target, middle, ratio),
+    pass: target === null ? null : meets(target, middle, floorMiddle),
   }
 }
 
-function meets(target: Target, value: number, ratio: number | null): boolean | null {
+function meets(target: Target, value: number, floor: number | null): boolean | null {
   switch (target.kind) {
     case 'ratio':
-      return ratio === null ? null : ratio <= target.value
+      return floor === null || floor === 0 ? null : value / floor <= target.value
+    case 'added':
+      return floor === null ? null : value - floor <= target.value
     case 'maximum':
       return value <= target.value
     case 'minimum':

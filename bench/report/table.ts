@@ -37,6 +37,8 @@ function targetText({ target, unit }: Row): string {
       return ''
     case 'ratio':
       return `<= ${target.value}x`
+    case 'added':
+      return `<= floor + ${target.value} ${unit}`
     case 'maximum':
       return `<= ${target.value} ${unit}`
     case 'minimum':

@@ -9,21 +9,41 @@ import { Hearth, type HearthOptions } from '@hearth/sdk'
 
 const PROGRAM = join(import.meta.dirname, 'api-server.ts')
 
+export interface ApiProcessOptions {
+  /** The one processor on which the server and all that it starts may run. Default: any. */
+  readonly core?: number
+  /** Options of Node, for example `--expose-gc`. */
+  readonly nodeOptions?: readonly string[]
+}
+
 /** A server with a home of its own in another process, which can be killed and started again at the same address. */
 export class ApiProcess implements AsyncDisposable {
-  readonly #home: string
+  readonly home: string
+  readonly #options: ApiProcessOptions
   #child: ChildProcess | null = null
   #port = 0
   #key = ''
 
-  private constructor(home: string) {
-    this.#home = home
+  private constructor(home: string, options: ApiProcessOptions) {
+    this.home = home
+    this.#options = options
   }
 
-  static async start(): Promise<ApiProcess> {
-    const server = new ApiProcess(await mkdtemp(join(tmpdir(), 'hearth-api-')))
+  static async start(options: ApiProcessOptions = {}): Promise<ApiProcess> {
+    const server = new ApiProcess(await mkdtemp(join(tmpdir(), 'hearth-api-')), options)
     await server.start()
     return server
+  }
+
+  /** Of the server; only while it runs. */
+  get pid(): number {
+    const pid = this.#child?.pid
+    if (pid === undefined) throw new Error('the server does not run')
+    return pid
+  }
+
+  get key(): string {
+    return this.#key
   }
 
   get url(): string {
@@ -40,11 +60,11 @@ export class ApiProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [PROGRAM, this.#home, String(this.#port)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const { core, nodeOptions = [] } = this.#options
+    const node = [process.execPath, ...nodeOptions, PROGRAM, this.home, String(this.#port)] as const
+    const [program, ...args] = core === undefined ? node : (['taskset', '-c', String(core), ...node] as const)
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     this.#child = child
-    // Its log comes on the same stream and must be read, or the server would wait.
     const lines = createInterface(child.stdout)
     const { url, key } = await new Promise<{ url: string; key: string | null }>((resolve, reject) => {
       lines.on('line', (line) => {
@@ -53,6 +73,9 @@ export class ApiProcess implements AsyncDisposable {
       })
       lines.once('close', () => reject(new Error('the server ended before it listened')))
     })
+    lines.close()
+    // Its log comes on the same stream and must be read, or the server would wait.
+    child.stdout.resume()
     this.#port = Number(new URL(url).port)
     this.#key = key ?? this.#key
   }
@@ -68,9 +91,9 @@ export class ApiProcess implements AsyncDisposable {
   /** Ends the server and every sandbox of its home. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill('SIGTERM')
-    const engine = new Engine({ home: this.#home, spareKeepers: 0 })
+    const engine = new Engine({ home: this.home, spareKeepers: 0 })
     for (const { id } of await engine.survey()) await engine.discard(id)
     await engine.dispose()
-    await rm(this.#home, { recursive: true, force: true })
+    await rm(this.home, { recursive: true, force: true })
   }
 }

@@ -102,14 +102,15 @@ function addTemplate(program: Command, finish: (exitCode: number) => void): void
 function addBench(program: Command, finish: (exitCode: number) => void): void {
   const command = program
     .command('bench')
-    .description('measure each rung next to the floor of this machine')
+    .description('measure each rung next to the floor of this machine, or what the API costs')
+    .argument('[suite]', 'rungs or api', 'rungs')
     .option('--rung <name>', 'only this rung (repeatable)', (name: string, previous: string[] | undefined) => [
       ...(previous ?? []),
       name,
     ])
     .option('--quick', 'fewer samples')
-  common(command).action(async (options: CommonOptions & { quick?: boolean; rung?: string[] }) =>
-    finish(await (await import('./commands/bench.ts')).bench(options)),
+  common(command).action(async (suite: string, options: CommonOptions & { quick?: boolean; rung?: string[] }) =>
+    finish(await (await import('./commands/bench.ts')).bench(suite, options)),
   )
 }
 

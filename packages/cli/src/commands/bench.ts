@@ -1,5 +1,5 @@
 import { parseInput, rungSchema, type Rung } from '@hearth/contract'
-import { reportText, runBench } from '../../../../bench/main.ts'
+import { isKept, reportText, runSuite } from '../../../../bench/main.ts'
 import { Progress } from '../output/progress.ts'
 import { write, writeJson } from '../output/write.ts'
 
@@ -10,11 +10,11 @@ export interface BenchCommandOptions {
   readonly rung?: readonly string[]
 }
 
-/** Measures the rungs of this machine next to their floors. Fails when a measurement failed or a promise was not kept. */
-export async function bench(options: BenchCommandOptions): Promise<number> {
+/** Measures this machine next to its floors. Fails when a measurement failed or a promise was not kept. */
+export async function bench(suite: string, options: BenchCommandOptions): Promise<number> {
   const rungs = options.rung?.map((name): Rung => parseInput(rungSchema, name, 'rung'))
   using progress = new Progress(options.quiet === true)
-  const report = await runBench({
+  const report = await runSuite(suite, {
     quick: options.quick === true,
     progress: (line) => progress.say(line),
     ...(rungs === undefined ? {} : { rungs }),
@@ -22,5 +22,5 @@ export async function bench(options: BenchCommandOptions): Promise<number> {
   progress.stop()
   if (options.json === true) await writeJson(report)
   else await write(process.stdout, `${reportText(report)}\n`)
-  return report.errors.length > 0 || report.rows.some((row) => row.pass === false) ? 1 : 0
+  return isKept(report) ? 0 : 1
 }
