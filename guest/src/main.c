@@ -9,6 +9,7 @@
 #include "bridge/bridge.h"
 #include "guest.h"
 #include "keeper/keeper.h"
+#include "keeper/memory.h"
 #include "keeper/nursery.h"
 #include "keeper/store.h"
 #include "loop.h"
@@ -33,6 +34,7 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "keeper") == 0) return keeper_main(argc, argv);
   if (argc > 1 && strcmp(argv[1], "nursery") == 0) return nursery_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "store") == 0) return store_main(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "memory") == 0) return memory_main(argc - 1, argv + 1);
   if (argc > 2 && strcmp(argv[1], "probe-exec") == 0) return probe_exec(strtol(argv[2], NULL, 10));
   if (argc > 1 && strcmp(argv[1], "attach-docker") == 0) return bridge_attach(argc, argv);
   if (argc > 1 && strcmp(argv[1], "remove-docker") == 0) return bridge_remove(argc, argv);

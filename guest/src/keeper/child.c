@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "child.h"
 #include "control.h"
+#include "files.h"
 #include "membarrier.h"
 #include "namespace.h"
-#include "numbers.h"
 #include "signals.h"
 #include "steps.h"
 #include <errno.h>
@@ -22,35 +22,12 @@ static bool die_with(pid_t keeper, struct failure *failure) {
   return true;
 }
 
-static int lift(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, FILE_NUMBER_LAST + 1); }
-
 static bool place_standard(struct child_place *place, struct failure *failure) {
   // Above all numbers that `files` may name.
-  int reports = lift(place->reports);
+  int reports = file_lift(place->reports);
   if (reports < 0) return fail_with(failure, errno, "descriptors");
   place->reports = reports;
   if (dup2(place->link, 0) < 0 || dup2(place->link, 1) < 0 || dup2(place->errors, 2) < 0) return fail_with(failure, errno, "descriptors");
-  return true;
-}
-
-// Opened before anything is mounted, as what the engine sees under these paths; none is the runtime's own before place_files.
-static bool open_files(char *const *files, int *opened, struct failure *failure) {
-  for (size_t i = 0; files[2 * i]; i++) {
-    int fd = open(files[2 * i + 1], O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fail_with(failure, errno, "files: open %s", files[2 * i + 1]);
-    opened[i] = lift(fd);
-    if (opened[i] < 0) return fail_with(failure, errno, "files: %s", files[2 * i + 1]);
-    close(fd);
-  }
-  return true;
-}
-
-static bool place_files(char *const *files, const int *opened, struct failure *failure) {
-  for (size_t i = 0; files[2 * i]; i++) {
-    uint64_t number;
-    parse_number(files[2 * i], 10, FILE_NUMBER_LAST, &number);
-    if (dup2(opened[i], (int)number) < 0) return fail_with(failure, errno, "files: descriptor %s", files[2 * i]);
-  }
   return true;
 }
 
@@ -59,15 +36,14 @@ static bool follow(const struct launch *launch, struct child_place *place, struc
   bool inside = launch->flags & LAUNCH_INSIDE_NAMESPACE;
   int opened[FILE_NUMBER_LAST + 1];
   int user_namespace = -1;
-  if (string_list_length(launch->files) / 2 > FILE_NUMBER_LAST) return fail_with(failure, E2BIG, "files: too many");
   if (chdir(launch->directory) != 0) return fail_with(failure, errno, "directory %s", launch->directory);
   bool mapped = launch->id_count > 0 && !rootless;
   if (mapped && !user_namespace_map(made, launch->id_base, launch->id_count, failure)) return false;
-  if (mapped) user_namespace = lift(made->descriptor);
+  if (mapped) user_namespace = file_lift(made->descriptor);
   if (!place_standard(place, failure)) return false;
-  return open_files(launch->files, opened, failure) && (!rootless || rootless_enter(failure)) &&
-         steps_run(launch->steps, user_namespace, rootless, failure) &&
-         (!inside || user_namespace_enter(user_namespace, failure)) && place_files(launch->files, opened, failure) &&
+  return files_open(launch->files, BEFORE_STEPS, opened, failure) && (!rootless || rootless_enter(failure)) &&
+         steps_run(launch->steps, user_namespace, rootless, failure) && files_open(launch->files, AFTER_STEPS, opened, failure) &&
+         (!inside || user_namespace_enter(user_namespace, failure)) && files_place(launch->files, opened, failure) &&
          die_with(place->keeper, failure) && (!(launch->flags & LAUNCH_NO_MEMBARRIER) || membarrier_refuse(failure));
 }
 

@@ -117,7 +117,7 @@ static void list_children(struct process_list *list, int pid) {
 }
 
 // Without the kernel's lists: every process of the host whose parent is in the list, until no more are found.
-static bool list_by_parents(struct process_list *list) {
+static bool list_by_parents(int ancestor, struct process_list *list) {
   struct process_list pids = {0}, parents = {0};
   DIR *processes = opendir("/proc");
   struct dirent *entry;
@@ -127,9 +127,8 @@ static bool list_by_parents(struct process_list *list) {
     if (pid > 0) room = process_list_add(&pids, pid) && process_list_add(&parents, parent_of(pid));
   }
   if (processes) closedir(processes);
-  int self = getpid();
   for (size_t next = 0; room && next <= list->count; next++) {
-    int parent = next == 0 ? self : list->pids[next - 1];
+    int parent = next == 0 ? ancestor : list->pids[next - 1];
     for (size_t i = 0; room && i < pids.count; i++)
       if (parents.pids[i] == parent) room = process_list_add(list, pids.pids[i]);
   }
@@ -138,11 +137,13 @@ static bool list_by_parents(struct process_list *list) {
   return room;
 }
 
-bool descendants_list(struct process_list *list) {
+bool descendants_list(struct process_list *list) { return descendants_list_of(getpid(), list); }
+
+bool descendants_list_of(int ancestor, struct process_list *list) {
   char path[64];
   own_children_path(path, sizeof path);
-  if (access(path, R_OK) != 0) return list_by_parents(list);
-  list_children(list, getpid());
+  if (access(path, R_OK) != 0) return list_by_parents(ancestor, list);
+  list_children(list, ancestor);
   for (size_t next = 0; next < list->count; next++) list_children(list, list->pids[next]);
   return list->count < MOST_PROCESSES;
 }

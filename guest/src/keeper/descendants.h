@@ -9,6 +9,9 @@ void descendants_kill(void);
 // All of them, parents before their children. False when memory ran out; what was found is in the list.
 bool descendants_list(struct process_list *list);
 
+// The same of another process.
+bool descendants_list_of(int ancestor, struct process_list *list);
+
 // The letter of /proc/PID/stat; X when it is gone.
 char process_state(int pid);
 

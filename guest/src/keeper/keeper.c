@@ -2,6 +2,7 @@
 #include "keeper.h"
 #include "control.h"
 #include "ending.h"
+#include "files.h"
 #include "text-file.h"
 #include "relay.h"
 #include "runtime.h"
@@ -14,7 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #define ENGINE 3
 
@@ -44,21 +44,6 @@ static bool write_pid(struct failure *failure) {
   return text_file_replace("keeper.pid", text, (size_t)length) || fail_with(failure, errno, "keeper.pid");
 }
 
-// By a short name in the working directory: a socket's path may not be long.
-static int listen_here(struct failure *failure) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "link.sock"};
-  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  unlink(address.sun_path);
-  mode_t before = umask(0177);
-  bool ready = listener >= 0 && bind(listener, (struct sockaddr *)&address, sizeof address) == 0 && listen(listener, 4) == 0;
-  int number = errno;
-  umask(before);
-  if (ready) return listener;
-  if (listener >= 0) close(listener);
-  fail_with(failure, number, "link.sock");
-  return -1;
-}
-
 static bool apply_writes(char *const *writes, struct failure *failure) {
   for (size_t i = 0; writes[i]; i += 2)
     if (!text_file_put(writes[i], writes[i + 1], strlen(writes[i + 1]))) return fail_with(failure, errno, "write %s", writes[i]);
@@ -70,7 +55,7 @@ static bool begin(struct relay *relay, struct runtime *runtime, const struct lau
   unlink("exit.json");
   // The limits are in force before the child moves on; the rest is done while it does.
   if (!apply_writes(launch->writes, failure) || !runtime_order(runtime, payload, failure)) return false;
-  relay->listener = listen_here(failure);
+  relay->listener = listen_on("link.sock", SOCK_NONBLOCK, failure);
   if (relay->listener < 0 || !write_pid(failure)) return false;
   if (!runtime_log_open(&relay->log)) return fail_with(failure, errno, "runtime.log");
   if (!relay_open(relay)) return fail_with(failure, ENOMEM, "buffers");

@@ -1,5 +1,5 @@
 #include "launch.h"
-#include "numbers.h"
+#include "files.h"
 #include "steps.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -40,17 +40,6 @@ static char *text_of(struct slice slice) {
   return text;
 }
 
-static bool check_files(char *const *files, struct failure *failure) {
-  size_t count = string_list_length(files);
-  if (count % 2 != 0) return fail_with(failure, EINVAL, "files: pairs of a number and a path are expected");
-  for (size_t i = 0; i < count; i += 2) {
-    uint64_t number;
-    if (!parse_number(files[i], 10, FILE_NUMBER_LAST, &number) || number < FILE_NUMBER_FIRST)
-      return fail_with(failure, EINVAL, "files: %.20s is not a descriptor from %d to %d", files[i], FILE_NUMBER_FIRST, FILE_NUMBER_LAST);
-  }
-  return true;
-}
-
 static bool check(const struct launch *launch, struct failure *failure) {
   if (launch->directory[0] != '/') return fail_with(failure, EINVAL, "directory: an absolute path is expected");
   if (!launch->argv[0] || launch->argv[0][0] != '/') return fail_with(failure, EINVAL, "argv: an absolute path is expected");
@@ -63,7 +52,7 @@ static bool check(const struct launch *launch, struct failure *failure) {
   if (rootless && inside) return fail_with(failure, EINVAL, "flags: 1 and 2 exclude each other");
   if (inside && launch->id_count == 0) return fail_with(failure, EINVAL, "flags: 1 needs idCount");
   if (rootless && launch->id_count > 1) return fail_with(failure, EINVAL, "flags: 2 maps one id");
-  return check_files(launch->files, failure) && steps_check(launch->steps, launch->id_count > 0 && !rootless, failure);
+  return files_check(launch->files, failure) && steps_check(launch->steps, launch->id_count > 0 && !rootless, failure);
 }
 
 bool launch_decode(struct slice payload, struct launch *launch, struct failure *failure) {

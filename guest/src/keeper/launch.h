@@ -24,10 +24,6 @@ struct launch {
   uint32_t flags;
 };
 
-// Descriptor numbers of `files` lie between these; the child's own temporary ones lie above.
-#define FILE_NUMBER_FIRST 3
-#define FILE_NUMBER_LAST 511
-
 bool launch_decode(struct slice payload, struct launch *launch, struct failure *failure);
 size_t string_list_length(char *const *list);
 
