@@ -2,15 +2,12 @@
 #include "configure.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "answer.h"
-#include "loop.h"
+#include "identity.h"
 #include "paths.h"
 #include "requests.h"
 #include "users.h"
@@ -18,40 +15,9 @@
 #define MINIMUM_RETAINED 4096u
 #define MAXIMUM_RETAINED (64u << 20)
 #define MAKE_WORKDIR 1u
-// From the kernel's random.h, which musl's headers do not have.
-#define ADD_ENTROPY _IOW('R', 0x03, int[2])
-#define RESEED _IO('R', 0x07)
+#define RENEWED 2u
 
 struct configuration configuration = {.workdir = "/", .retained_output_bytes = 1u << 20};
-
-static void set_clock(uint64_t nanoseconds) {
-  if (nanoseconds == 0) return;
-  struct timespec now = {(time_t)(nanoseconds / SECOND), (long)(nanoseconds % SECOND)};
-  // A sandbox that shares the host's clock may not set it, and need not.
-  clock_settime(CLOCK_REALTIME, &now);
-}
-
-static void add_entropy(struct slice entropy) {
-  if (entropy.length == 0) return;
-  struct {
-    int bits, length;
-    uint8_t bytes[512];
-  } pool;
-  uint32_t length = entropy.length < sizeof pool.bytes ? entropy.length : sizeof pool.bytes;
-  pool.bits = (int)length * 8;
-  pool.length = (int)length;
-  memcpy(pool.bytes, entropy.bytes, length);
-  int descriptor = open("/dev/urandom", O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) return;
-  // Without the privilege the bytes are mixed in but not credited.
-  if (ioctl(descriptor, ADD_ENTROPY, &pool) == 0) {
-    ioctl(descriptor, RESEED);
-  } else {
-    ssize_t ignored = write(descriptor, pool.bytes, length);
-    (void)ignored;
-  }
-  close(descriptor);
-}
 
 static int set_environment(struct slice_list environment) {
   uint8_t *copy = malloc(environment.length ? environment.length : 1);
@@ -91,12 +57,9 @@ static int set_user(struct slice wanted) {
 }
 
 void serve_configure(uint32_t channel, const struct message_configure *message) {
-  if (message->hostname.length && message->hostname.length <= 64) {
-    int ignored = sethostname((const char *)message->hostname.bytes, message->hostname.length);
-    (void)ignored;  // a sandbox without a host name of its own keeps what the runtime gave it
-  }
-  set_clock(message->realtime_nanoseconds);
-  add_entropy(message->entropy);
+  bool renewed = message->flags & RENEWED;
+  // A copied machine begins to differ here, before anything else is done with it.
+  uint64_t confirmed = identity_set(message, renewed);
   int error = set_user(message->user);
   if (error) return answer_failed(channel, error, "user %.*s", (int)message->user.length, (const char *)message->user.bytes);
   error = set_workdir(message->workdir, message->flags & MAKE_WORKDIR);
@@ -110,7 +73,7 @@ void serve_configure(uint32_t channel, const struct message_configure *message) 
     if (bytes < MINIMUM_RETAINED) bytes = MINIMUM_RETAINED;
     configuration.retained_output_bytes = bytes > MAXIMUM_RETAINED ? MAXIMUM_RETAINED : bytes;
   }
-  answer_done(channel, 0);
+  answer_done(channel, renewed ? confirmed : 0);
 }
 
 void configuration_release(void) { free(configuration.environment_bytes); }

@@ -17,6 +17,8 @@
 #include "children.h"
 #include "configure.h"
 #include "descriptors.h"
+#include "freeze.h"
+#include "identity.h"
 #include "kernel.h"
 #include "link.h"
 #include "loop.h"
@@ -52,6 +54,8 @@ static bool prepare(struct machine *machine) {
   if (!loop_open() || !children_open() || !supervision_open(process_take_reports)) return false;
   bring_loopback_up();
   statistics_open();
+  freeze_open(machine->changes);
+  identity_open(machine->own_kernel);
   session_set_features((users_can_switch() ? FEATURE_SWITCH_USERS : 0) | (machine->own_kernel ? FEATURE_OWN_KERNEL : 0));
   int ignored = chdir("/");
   (void)ignored;
@@ -71,7 +75,7 @@ static void sync_own_kernel(void) {
 }
 
 int guest_main(void) {
-  struct machine machine = {.input = 0, .output = 1};
+  struct machine machine = {.input = 0, .output = 1, .changes = -1};
   // What a runtime left open is nobody's here. All that the guest opens closes itself when a command is executed.
   close_from(3);
   if (!machine_enter(&machine)) return 1;
@@ -81,6 +85,7 @@ int guest_main(void) {
     return 1;
   }
   loop_run(link_pump);
+  freeze_end(true);
   channel_end_all();
   children_kill_all();
   process_free_all();

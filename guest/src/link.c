@@ -23,6 +23,9 @@ static size_t received_length;
 static struct buffer queue;
 static size_t queue_sent;
 static struct timer trim_timer;
+// While frozen, nothing of the queue behind this position goes out.
+static bool frozen;
+static size_t frozen_at;
 
 struct buffer *link_output(void) { return &queue; }
 
@@ -46,10 +49,13 @@ static void trim(struct timer *timer) {
   }
 }
 
+// The end of what may go out now.
+static size_t queue_end(void) { return frozen ? frozen_at : queue.length; }
+
 static void parse_received(void) {
   size_t used = 0;
   parse_stalled = true;
-  while (queue.length - queue_sent < OUTPUT_LIMIT) {
+  while (queue_end() - queue_sent < OUTPUT_LIMIT) {
     struct frame frame;
     size_t taken = framing_next(received + used, received_length - used, &frame);
     if (taken == 0) {
@@ -117,6 +123,18 @@ bool link_open(int input_descriptor, int output_descriptor, bool endless) {
   return source_watch(&input, EPOLLIN);
 }
 
+void link_freeze(void) {
+  if (frozen) return;
+  frozen = true;
+  frozen_at = queue.length;
+}
+
+void link_thaw(bool forget) {
+  // Up to there the host may have a part of a frame already.
+  if (frozen && forget) queue.length = frozen_at;
+  frozen = false;
+}
+
 void link_close(void) {
   timer_stop(&trim_timer);
   source_close(&input);
@@ -127,7 +145,7 @@ void link_close(void) {
 
 // False when the host takes no more for now.
 static bool write_queue(void) {
-  ssize_t count = write(output.fd, queue.bytes + queue_sent, queue.length - queue_sent);
+  ssize_t count = write(output.fd, queue.bytes + queue_sent, queue_end() - queue_sent);
   if (count < 0 && errno == EINTR) return true;
   if (count < 0 && errno == EAGAIN) {
     output_blocked = true;
@@ -140,14 +158,14 @@ static bool write_queue(void) {
   }
   queue_sent += (size_t)count;
   if (queue_sent == queue.length) {
-    queue.length = queue_sent = 0;
+    queue.length = queue_sent = frozen_at = 0;
     if (queue.capacity > TRIM_BYTES && !trim_timer.armed) timer_set(&trim_timer, monotonic_now() + SECOND);
   }
   return true;
 }
 
 static void fill_queue(void) {
-  if (queue.length - queue_sent >= OUTPUT_FILL) return;
+  if (frozen || queue.length - queue_sent >= OUTPUT_FILL) return;
   if (queue_sent) {
     memmove(queue.bytes, queue.bytes + queue_sent, queue.length - queue_sent);
     queue.length -= queue_sent;
@@ -159,13 +177,13 @@ static void fill_queue(void) {
 static void recover_from_exhausted_memory(void) {
   free(queue.bytes);
   queue = (struct buffer){0};
-  queue_sent = 0;
+  queue_sent = frozen_at = 0;
   session_violation();
 }
 
 // A host that asks but does not listen is not heard either; watching its bytes meanwhile would only wake us for nothing.
 static bool may_read(void) {
-  bool may = queue.length - queue_sent < OUTPUT_LIMIT;
+  bool may = queue_end() - queue_sent < OUTPUT_LIMIT;
   if (!stream_endless) source_watch(&input, may ? EPOLLIN : 0);
   return may;
 }
@@ -176,7 +194,7 @@ bool link_pump(void) {
   for (int i = 0; i < WRITES_PER_ROUND && !output_blocked; i++) {
     fill_queue();
     if (queue.failed) recover_from_exhausted_memory();
-    if (queue.length == queue_sent) return input_pending || parse_stalled;
+    if (queue_end() == queue_sent) return input_pending || parse_stalled;
     if (!write_queue()) break;
   }
   if (output_blocked) return may_read() && (input_pending || parse_stalled);
@@ -185,7 +203,7 @@ bool link_pump(void) {
 
 void link_drain(void) {
   uint64_t deadline = monotonic_now() + 2 * SECOND;
-  while (queue.length > queue_sent && monotonic_now() < deadline) {
+  while (queue_end() > queue_sent && monotonic_now() < deadline) {
     struct pollfd wait = {.fd = output.fd, .events = POLLOUT};
     if (output_blocked) poll(&wait, 1, 100);
     output_blocked = false;

@@ -12,6 +12,10 @@ struct buffer *link_output(void);
 bool link_pump(void);
 // Sends the queue, waiting for the host as long as it takes but at most two seconds.
 void link_drain(void);
+// What is in the queue goes out, and nothing after it until link_thaw. Reading goes on.
+void link_freeze(void);
+// forget: what was said meanwhile belongs to a session that is over.
+void link_thaw(bool forget);
 // In a forked child: gives the buffers' memory back.
 void link_release_memory(void);
 #endif

@@ -48,6 +48,9 @@ enum message_type {
   MESSAGE_STATISTICS = 62,
   MESSAGE_USAGE = 63,
   MESSAGE_SHUTDOWN = 64,
+  MESSAGE_FREEZE = 65,
+  MESSAGE_FROZEN = 66,
+  MESSAGE_THAW = 67,
   MESSAGE_KEEPER_PREPARE = 240,
   MESSAGE_KEEPER_LAUNCH = 241,
   MESSAGE_KEEPER_END = 242,
@@ -823,6 +826,40 @@ static inline bool encode_usage(struct buffer *out, uint32_t channel, const stru
 static inline bool decode_shutdown(struct slice payload) { return payload.length == 0; }
 static inline bool encode_shutdown(struct buffer *out, uint32_t channel) {
   size_t frame = wire_begin(out, 64, channel);
+  return wire_end(out, frame);
+}
+
+struct message_freeze {
+  uint32_t flags;
+};
+static inline bool decode_freeze(struct slice payload, struct message_freeze *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->flags = wire_read_u32(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_freeze(struct buffer *out, uint32_t channel, const struct message_freeze *message) {
+  size_t frame = wire_begin(out, 65, channel);
+  wire_write_u32(out, message->flags);
+  return wire_end(out, frame);
+}
+
+struct message_frozen {
+  uint32_t error_number;
+};
+static inline bool decode_frozen(struct slice payload, struct message_frozen *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->error_number = wire_read_u32(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_frozen(struct buffer *out, uint32_t channel, const struct message_frozen *message) {
+  size_t frame = wire_begin(out, 66, channel);
+  wire_write_u32(out, message->error_number);
+  return wire_end(out, frame);
+}
+
+static inline bool decode_thaw(struct slice payload) { return payload.length == 0; }
+static inline bool encode_thaw(struct buffer *out, uint32_t channel) {
+  size_t frame = wire_begin(out, 67, channel);
   return wire_end(out, frame);
 }
 

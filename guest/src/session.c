@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "freeze.h"
 #include "link.h"
 #include "loop.h"
 #include "messages.gen.h"
@@ -22,12 +23,15 @@ void session_set_features(uint32_t value) {
 
 void session_violation(void) {
   established = false;
+  // First, since ending a channel may write to a file system that is held.
+  freeze_end(true);
   channel_end_all();
 }
 
 static bool receive_hello(uint32_t id, struct slice payload) {
   struct message_hello hello;
   if (id != 0 || !decode_hello(payload, &hello) || hello.nonce.length > HELLO_NONCE_LIMIT) return false;
+  freeze_end(true);
   channel_end_all();
   established = true;
   return encode_welcome(link_output(), 0, &(struct message_welcome){PROTOCOL_VERSION, hello.nonce, boot_nanoseconds, (uint32_t)getuid(), features});
@@ -67,7 +71,22 @@ static bool receive_on_channel(uint8_t type, struct channel *channel, struct sli
   }
 }
 
+static bool receive_freeze(uint32_t id, struct slice payload) {
+  struct message_freeze freeze;
+  if (id != 0 || !decode_freeze(payload, &freeze)) return false;
+  return freeze_begin(freeze.flags);
+}
+
+// SAFETY: a request that writes to a file system which is held would wait for the Thaw that comes behind it, for ever. The host promises to send none.
+static bool receive_frozen(uint8_t type, uint32_t id, struct slice payload) {
+  if (type != MESSAGE_THAW || id != 0 || !decode_thaw(payload)) return false;
+  freeze_end(false);
+  return true;
+}
+
 static bool receive(uint8_t type, uint32_t id, struct slice payload) {
+  if (type == MESSAGE_THAW) return id == 0 && decode_thaw(payload);
+  if (type == MESSAGE_FREEZE) return receive_freeze(id, payload);
   if (type == MESSAGE_PING) {
     struct message_ping ping;
     return decode_ping(payload, &ping) && encode_pong(link_output(), id, &(struct message_pong){ping.token});
@@ -83,5 +102,6 @@ void session_receive(uint8_t type, uint32_t id, struct slice payload) {
     if (!receive_hello(id, payload)) session_violation();
     return;
   }
-  if (established && !receive(type, id, payload)) session_violation();
+  if (!established) return;
+  if (!(freeze_holds() ? receive_frozen(type, id, payload) : receive(type, id, payload))) session_violation();
 }

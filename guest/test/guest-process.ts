@@ -104,6 +104,8 @@ export class GuestProcess {
   readonly #conversations = new Map<number, Conversation>()
   readonly #nonce = randomBytes(16)
   readonly control: Conversation
+  /** All that it has said. */
+  receivedBytes = 0
   #received: Buffer = Buffer.alloc(0)
   #errors = ''
   #nextChannel = 1
@@ -161,6 +163,7 @@ export class GuestProcess {
   }
 
   #take(bytes: Buffer): void {
+    this.receivedBytes += bytes.length
     this.#received = this.#received.length ? Buffer.concat([this.#received, bytes]) : bytes
     let at = 0
     while (this.#received.length - at >= HEADER_BYTES) {

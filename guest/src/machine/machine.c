@@ -51,6 +51,7 @@ bool machine_enter(struct machine *machine) {
     complain("limit of processes");
     machine_leave();
   }
+  machine->changes = mounts_changes();
   int port = port_open("hearth");
   // A number of its own for each direction: one descriptor cannot be watched twice.
   int output = port < 0 ? -1 : fcntl(port, F_DUPFD_CLOEXEC, 3);

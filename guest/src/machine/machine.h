@@ -6,6 +6,7 @@
 struct machine {
   bool own_kernel;  // a machine of its own: nothing is behind the guest but the hardware
   int input, output;
+  int changes;  // a descriptor on the disk of changes; -1 when there is none
 };
 
 // When this is a machine's init: mounts everything and opens the port. Else leaves all as it is. False when it cannot go on.

@@ -2,6 +2,7 @@
 #include "mounts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -36,10 +37,15 @@ static bool mount_disk(const char *device, const char *target, const char *type,
   return wait_for(device) && mount(device, target, type, flags, NULL) == 0;
 }
 
+static int changes = -1;
+
+int mounts_changes(void) { return changes; }
+
 // The upper disk holds both directories that overlayfs wants on one file system. Without one the changes live in memory.
 static bool mount_upper(const struct command_line *line) {
   bool mounted = line->upper[0] ? mount_disk(line->upper, "/upper", line->upper_type, MS_NOATIME) : mount_on("tmpfs", "/upper", 0, "mode=0755");
   if (!mounted) return false;
+  if (line->upper[0]) changes = open("/upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   mkdir("/upper/upper", 0755);
   mkdir("/upper/work", 0700);
   mkdir("/root-of-sandbox", 0755);

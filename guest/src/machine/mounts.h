@@ -8,4 +8,6 @@
 bool mounts_kernel_interfaces(void);
 // Joins base and upper, makes the result the root and mounts what programs expect there. errno says why it failed.
 bool mounts_root(const struct command_line *line);
+// A descriptor on the disk of changes, whose mount cannot be reached by a path any more; -1 when there is none.
+int mounts_changes(void);
 #endif

@@ -46,6 +46,9 @@ export const MESSAGE_TYPES = {
   Statistics: 62,
   Usage: 63,
   Shutdown: 64,
+  Freeze: 65,
+  Frozen: 66,
+  Thaw: 67,
   KeeperPrepare: 240,
   KeeperLaunch: 241,
   KeeperEnd: 242,
@@ -69,7 +72,7 @@ export interface Messages {
     readonly uid: number
     readonly features: number
   }
-  /** Identity and defaults of the machine. Answered by Done. environment: K=V, the base of every command's. realtimeNanoseconds 0 leaves the clock; empty strings leave what they name. pids 0: no RLIMIT_NPROC. flags: 1 make workdir and give it to the user. */
+  /** Identity and defaults of the machine. Answered by Done. environment: K=V, the base of every command's. realtimeNanoseconds 0 leaves the clock; empty strings leave what they name. pids 0: no RLIMIT_NPROC. flags: 1 make workdir and give it to the user; 2 renewed: a copy of another machine becomes one of its own, and the value of Done says what is confirmed: 1 the hostname, 2 the clock, 4 fresh randomness. */
   Configure: {
     readonly hostname: string
     readonly realtimeNanoseconds: bigint
@@ -282,6 +285,16 @@ export interface Messages {
   }
   /** Kills everything, syncs the file systems and ends the guest; the stream closes. */
   Shutdown: Record<never, never>
+  /** On channel 0. Sends what it has begun to say, then Frozen, then nothing until Thaw or Hello. flags 1: what was written is on the disk, and stays as it is until then. See the section on freezing. */
+  Freeze: {
+    readonly flags: number
+  }
+  /** On channel 0. errno is not 0 when the file systems could not be held; the rest is frozen all the same. */
+  Frozen: {
+    readonly errno: number
+  }
+  /** On channel 0. Everything goes on; no channel is lost. Not answered. Harmless to a guest that is not frozen. */
+  Thaw: Record<never, never>
   /** To a new keeper: make these cgroup directories; what will be the runtime joins them. Answered by Done or Failed. */
   KeeperPrepare: {
     readonly cgroups: readonly string[]
@@ -503,6 +516,13 @@ export const ENCODERS: Encoders = {
     writer.u64(message.uptimeMilliseconds)
   },
   Shutdown: () => {},
+  Freeze: (message, writer) => {
+    writer.u32(message.flags)
+  },
+  Frozen: (message, writer) => {
+    writer.u32(message.errno)
+  },
+  Thaw: () => {},
   KeeperPrepare: (message, writer) => {
     writer.strings(message.cgroups)
   },
@@ -716,6 +736,13 @@ export const DECODERS: Decoders = {
     uptimeMilliseconds: reader.u64(),
   }),
   Shutdown: () => ({}),
+  Freeze: (reader) => ({
+    flags: reader.u32(),
+  }),
+  Frozen: (reader) => ({
+    errno: reader.u32(),
+  }),
+  Thaw: () => ({}),
   KeeperPrepare: (reader) => ({
     cgroups: reader.strings(),
   }),
@@ -755,4 +782,5 @@ export const GUEST_MESSAGES: ReadonlyMap<number, MessageName> = new Map<number, 
   [52, 'Changed'],
   [61, 'Connected'],
   [63, 'Usage'],
+  [66, 'Frozen'],
 ])

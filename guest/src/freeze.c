@@ -1,0 +1,48 @@
+#define _GNU_SOURCE
+#include "freeze.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "kernel.h"
+#include "link.h"
+#include "messages.gen.h"
+
+#define SETTLE 1u
+// From the kernel's fs.h, which musl's headers do not have.
+#define FIFREEZE _IOWR('X', 119, int)
+#define FITHAW _IOWR('X', 120, int)
+
+static int changes_descriptor = -1;
+static bool holding, file_system_held;
+
+void freeze_open(int changes) { changes_descriptor = changes; }
+
+bool freeze_holds(void) { return holding; }
+
+// Where the bytes of files are in the sandbox's own kernel. In a container they are the host kernel's, whose snapshot has them all.
+static int settle(void) {
+  if (kernel_is_gvisor()) sync();
+  if (changes_descriptor < 0) return 0;
+  // SAFETY: whoever writes waits from here on, so this process must not write to a file before freeze_end.
+  if (ioctl(changes_descriptor, FIFREEZE, 0) != 0) return errno;
+  file_system_held = true;
+  return 0;
+}
+
+bool freeze_begin(uint32_t flags) {
+  int error = flags & SETTLE ? settle() : 0;
+  holding = true;
+  bool encoded = encode_frozen(link_output(), 0, &(struct message_frozen){(uint32_t)error});
+  link_freeze();
+  return encoded;
+}
+
+void freeze_end(bool forget) {
+  if (!holding) return;
+  holding = false;
+  if (file_system_held) ioctl(changes_descriptor, FITHAW, 0);
+  file_system_held = false;
+  link_thaw(forget);
+}
