@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "bridge/bridge.h"
+#include "changes/changes.h"
 #include "guest.h"
+#include "keeper/checkpoint.h"
+#include "keeper/hold.h"
 #include "keeper/keeper.h"
 #include "keeper/memory.h"
 #include "keeper/nursery.h"
@@ -35,6 +38,9 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "nursery") == 0) return nursery_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "store") == 0) return store_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "memory") == 0) return memory_main(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "changes") == 0) return changes_main(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "checkpoint") == 0) return checkpoint_main(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "hold") == 0) return hold_main(argc - 1, argv + 1);
   if (argc > 2 && strcmp(argv[1], "probe-exec") == 0) return probe_exec(strtol(argv[2], NULL, 10));
   if (argc > 1 && strcmp(argv[1], "attach-docker") == 0) return bridge_attach(argc, argv);
   if (argc > 1 && strcmp(argv[1], "remove-docker") == 0) return bridge_remove(argc, argv);
