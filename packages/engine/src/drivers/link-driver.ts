@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { BOUNDS, HearthError, type SandboxId } from '@hearth/contract'
+import { HearthError, type SandboxId } from '@hearth/contract'
 import type { Cgroups, OomCounter } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
@@ -14,9 +13,12 @@ import { Link } from '../link/link.ts'
 import { LinkMachine } from '../machine/link-machine.ts'
 import type { Machine, MachineEnd } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
+import { MachineCapture } from './capture-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
+import { greet } from './greet-machine.ts'
+import type { LaunchPlan } from './launch-plan.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
-import type { DiskArea, LinkRuntime } from './link-runtime.ts'
+import type { DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
 
 const KILL_PATIENCE_MS = 500
@@ -68,9 +70,9 @@ export class LinkDriver implements Driver {
       keeper = await this.#services.keepers.take()
       const idBase = this.#services.facts.root ? this.#services.ids.allocate(request.id) : null
       const disk = await this.#disk(request)
-      resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind } }
+      resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind, layers: disk.layers } }
       writeResources(request.directory, resources)
-      const plan = await this.#runtime.plan({ request, disk, idBase }, this.#services)
+      const plan = await this.#plan({ request, disk, idBase })
       const writes = plan.cgroup === null ? [] : this.#services.cgroups.limitWrites(keeper.cgroup, plan.cgroup)
       await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, writes)
       return await this.#open(request.id, request.directory, keeper.socket, resources, request)
@@ -80,8 +82,20 @@ export class LinkDriver implements Driver {
   }
 
   async #disk(request: LaunchRequest): Promise<DiskArea> {
-    if (this.#runtime.ownDisk === true) return { path: request.directory, kind: 'none', steps: [] }
-    return await this.#services.disks.area(request.id, request.directory, request.limits.diskBytes)
+    if (this.#runtime.ownDisk === true) return { path: request.directory, kind: 'none', steps: [], layers: [] }
+    const { id, directory, limits, from } = request
+    return await this.#services.disks.area(id, directory, limits.diskBytes, from, this.#runtime.diskForm)
+  }
+
+  async #plan(input: PlanInput): Promise<LaunchPlan> {
+    const { from, limits } = input.request
+    if (from === null || from.manifest.memory === null) return await this.#runtime.plan(input, this.#services)
+    const { memory } = this.#runtime
+    if (memory === undefined) {
+      throw new HearthError('snapshot_incompatible', `${this.name} cannot restore the processes of snapshot ${from.id}`)
+    }
+    await memory.check(from.manifest, limits, this.#services)
+    return await memory.planRestore({ ...input, from }, this.#services)
   }
 
   async adopt(id: SandboxId, directory: string, paused: boolean): Promise<Machine> {
@@ -110,9 +124,7 @@ export class LinkDriver implements Driver {
     request: LaunchRequest,
   ): Promise<Machine> {
     const { link, machine } = this.#machine(id, directory, socket, resources)
-    const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: request.signal }
-    // Together: the guest takes them in order, and nobody waits for the way back in between.
-    await Promise.all([link.hello(options), link.request('Configure', configuration(request), options)])
+    await greet(link, request)
     return machine
   }
 
@@ -125,9 +137,19 @@ export class LinkDriver implements Driver {
   ): { link: Link; machine: LinkMachine } {
     const link = new Link(socket, () => describeEnd(directory))
     const handle = new MachineHandle(id, directory, socket, link, resources, this.#services)
-    const machine = new LinkMachine({
+    const capture = new MachineCapture(this.#runtime, this.#services, {
+      id,
+      directory,
+      link,
+      resources,
+      isPaused: () => isPaused(directory),
+      pause: () => machine.pause(),
+      resume: () => machine.resume(),
+    })
+    const machine: LinkMachine = new LinkMachine({
       link,
       isPaused: () => isPaused(directory),
+      ...(this.#runtime.ownDisk === true ? {} : { capture: (target, mode) => capture.take(target, mode) }),
       ended: handle.ended,
       kill: () => handle.kill(),
       release: () => handle.release(),
@@ -164,21 +186,6 @@ export class LinkDriver implements Driver {
       cause: error,
       context: { ...error.context },
     })
-  }
-}
-
-function configuration(request: LaunchRequest): Parameters<typeof encodeFrame<'Configure'>>[1] {
-  return {
-    hostname: request.hostname,
-    realtimeNanoseconds: BigInt(Date.now()) * 1_000_000n,
-    entropy: randomBytes(32),
-    environment: Object.entries(request.environment).map(([name, value]) => `${name}=${value}`),
-    workdir: request.workdir,
-    user: request.user,
-    openFiles: request.limits.openFiles,
-    pids: request.limits.pids,
-    retainedOutputBytes: BOUNDS.retainedOutputBytes,
-    flags: 1,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Limits, Rung, SandboxId } from '@hearth/contract'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import type { AreaForm } from '../store/disk-area.ts'
 import type { MemoryCapture, SnapshotManifest, StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 import type { LaunchRequest, Probe } from './driver.ts'
@@ -12,6 +13,8 @@ export interface DiskArea {
   /** `quota`: a btrfs subvolume with a limit. `memory`: a tmpfs of that size, visible only behind the steps. `none`: unlimited. */
   readonly kind: 'quota' | 'memory' | 'none'
   readonly steps: readonly Step[]
+  /** Directories of snapshots that its root shows below the area and above the template, the topmost first. */
+  readonly layers: readonly string[]
 }
 
 /** Where a runtime plans its launches. */
@@ -69,6 +72,8 @@ export interface LinkRuntime {
   readonly name: string
   /** It has a disk of its own, with its own limit or with none, and needs no area on the host. */
   readonly ownDisk?: boolean
+  /** What lies in its area. Default `files`, the directories of an overlay. */
+  readonly diskForm?: AreaForm
   /** The keeper's cgroup does not hold the sandbox's own processes, so that what it counts says nothing of them. */
   readonly countedElsewhere?: boolean
   probe(context: RuntimeContext): Promise<Probe>

@@ -5,19 +5,23 @@ import { HearthError, type SandboxId } from '@hearth/contract'
 import { z } from 'zod'
 import { removeCgroup } from '../host/cgroups.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
-import type { DiskAreas } from '../store/disk-area.ts'
+import type { AreaPlace, DiskAreas } from '../store/disk-area.ts'
 
 /** What the host holds for one machine. Written down before the launch, so that it can be freed after any crash. */
 export interface MachineResources {
   readonly cgroup: { readonly directories: readonly string[] }
   readonly idBase: number | null
-  readonly disk: { readonly path: string; readonly kind: 'quota' | 'memory' | 'none' }
+  readonly disk: AreaPlace
 }
 
 const schema = z.object({
   cgroup: z.object({ directories: z.array(z.string()) }),
   idBase: z.int().nullable(),
-  disk: z.object({ path: z.string(), kind: z.enum(['quota', 'memory', 'none']) }),
+  disk: z.object({
+    path: z.string(),
+    kind: z.enum(['quota', 'memory', 'none']),
+    layers: z.array(z.string()).default([]),
+  }),
 })
 
 const FILE = 'resources.json'

@@ -6,6 +6,7 @@ import { ClosedChannels } from './closed-channels.ts'
 import { dispatch } from './dispatch.ts'
 import { FrameDecoder } from './frame-decoder.ts'
 import { FrameSink } from './frame-sink.ts'
+import { Freezing } from './freezing.ts'
 import { Greeting } from './greeting.ts'
 import { linkError, type LinkEnd } from './link-end.ts'
 import { ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
@@ -16,8 +17,11 @@ import { PayloadWriter, WireError } from './wire.ts'
 
 /** Time within which a guest must answer a request, unless it is given another. */
 export const REQUEST_TIMEOUT_MS = 60_000
+/** Longer than it takes to bring the written files of a sandbox to its disk. */
+const FREEZE_MS = 30_000
 /** A guest that does not read must not hold up the host that wants to leave. */
 const CLOSE_MS = 1000
+const SETTLE_FILES = 1
 const LAST_CHANNEL = 2 ** 31 - 1
 /** Requests that the guest does not read pile up to this, and further ones are refused. */
 const UNREAD_BYTES = 16 * 1024 * 1024
@@ -38,9 +42,11 @@ export class Link implements ChannelOwner {
   readonly #channels = new Map<number, Channel>()
   readonly #closed = new ClosedChannels()
   readonly #pings: Pings
+  readonly #freezing: Freezing
   readonly #resolveEnded: (end: LinkEnd) => void
   #greeting: Greeting | null = null
   #welcomed = false
+  #paused = false
   #lastChannel = 0
   #end: LinkEnd | null = null
 
@@ -52,6 +58,7 @@ export class Link implements ChannelOwner {
     this.#stream = stream
     this.sink = new FrameSink(stream)
     this.#pings = new Pings((token) => this.#send('Ping', { token }, 0))
+    this.#freezing = new Freezing(this.sink)
     this.#decoder = new FrameDecoder((type, channel, payload, stable) => this.#frame(type, channel, payload, stable))
     stream.on('data', (chunk: Buffer) => this.#received(chunk))
     const lost = (detail: string): void => {
@@ -111,7 +118,7 @@ export class Link implements ChannelOwner {
     timeoutMs: number = REQUEST_TIMEOUT_MS,
   ): Channel {
     this.#assertOpen()
-    if (this.sink.held) throw new HearthError('sandbox_paused', `${name}: the sandbox is paused`)
+    if (this.#paused) throw new HearthError('sandbox_paused', `${name}: the sandbox is paused`)
     if (!this.#welcomed && this.#greeting === null)
       throw new HearthError('internal', `${name} before the guest was greeted`)
     if (this.#channels.size >= BOUNDS.channels)
@@ -127,13 +134,27 @@ export class Link implements ChannelOwner {
   /** Tells the keeper to stop the guest. From then on nothing is sent and every new request is refused, until `resume`. */
   pause(): void {
     this.#assertOpen()
+    this.#paused = true
     if (!this.sink.held) this.sink.hold(encodeFrame('KeeperPause', {}, 0))
   }
 
   /** Tells the keeper to let the guest go on, then sends what has waited. Harmless to a guest that runs. */
   resume(): void {
     this.#assertOpen()
+    this.#paused = false
     this.sink.resume(encodeFrame('KeeperResume', {}, 0))
+  }
+
+  /** Resolves when the guest has said its last word and holds its files still. Calls wait from then on, until `thaw`. */
+  async freeze(): Promise<void> {
+    this.#assertOpen()
+    const frames = { freeze: encodeFrame('Freeze', { flags: SETTLE_FILES }, 0), thaw: encodeFrame('Thaw', {}, 0) }
+    await this.#freezing.freeze(frames, FREEZE_MS)
+  }
+
+  /** Harmless when it is not frozen, or over. */
+  thaw(): void {
+    if (this.#end === null) this.#freezing.thaw()
   }
 
   /** False before the first `hello` is answered. */
@@ -190,6 +211,7 @@ export class Link implements ChannelOwner {
       if (this.#welcomed) this.#greeting = null
       return
     }
+    if (this.#freezing.silent) throw new WireError('a frame of a frozen guest')
     const channel = this.#channels.get(number)
     if (channel !== undefined) {
       this.#dispatch(channel, type, payload, stable)
@@ -198,6 +220,7 @@ export class Link implements ChannelOwner {
     // Before the greeting there is no session whose rules could be broken.
     if (!this.#welcomed) return
     if (number === 0 && type === MESSAGE_TYPES.Pong) this.#pings.received(payload)
+    else if (number === 0 && type === MESSAGE_TYPES.Frozen) this.#freezing.received(payload)
     else this.#closed.accept(number, payload.length)
   }
 
@@ -250,6 +273,7 @@ export class Link implements ChannelOwner {
     const error = linkError(end)
     this.#greeting?.fail(error)
     this.#pings.fail(error)
+    this.#freezing.fail(error)
     this.#endChannels(error)
     this.#resolveEnded(end)
   }

@@ -52,6 +52,7 @@ export const MESSAGE_TYPES = {
   KeeperPrepare: 240,
   KeeperLaunch: 241,
   KeeperEnd: 242,
+  KeeperClaim: 245,
   KeeperPause: 243,
   KeeperResume: 244,
 } as const
@@ -314,6 +315,16 @@ export interface Messages {
   }
   /** To a keeper on an established link: kill the runtime and everything below it, write exit.json, end. */
   KeeperEnd: Record<never, never>
+  /** To a keeper whose runtime was launched ahead of time: it becomes a sandbox. Answered by Done with the process number, or Failed. See the keeper's section. */
+  KeeperClaim: {
+    readonly directory: string
+    readonly writes: readonly string[]
+    readonly steps: readonly string[]
+    readonly server: string
+    readonly root: string
+    readonly binds: readonly string[]
+    readonly gate: string
+  }
   /** To a keeper on an established link: stop every process below it. The file `paused` is there when nothing runs any more. Idempotent. */
   KeeperPause: Record<never, never>
   /** To a keeper on an established link: let the stopped processes go on, and take `paused` away. Idempotent. */
@@ -539,6 +550,15 @@ export const ENCODERS: Encoders = {
     writer.strings(message.cleanup)
   },
   KeeperEnd: () => {},
+  KeeperClaim: (message, writer) => {
+    writer.string(message.directory)
+    writer.strings(message.writes)
+    writer.strings(message.steps)
+    writer.string(message.server)
+    writer.string(message.root)
+    writer.strings(message.binds)
+    writer.string(message.gate)
+  },
   KeeperPause: () => {},
   KeeperResume: () => {},
 }
@@ -759,6 +779,15 @@ export const DECODERS: Decoders = {
     cleanup: reader.strings(),
   }),
   KeeperEnd: () => ({}),
+  KeeperClaim: (reader) => ({
+    directory: reader.string(),
+    writes: reader.strings(),
+    steps: reader.strings(),
+    server: reader.string(),
+    root: reader.string(),
+    binds: reader.strings(),
+    gate: reader.string(),
+  }),
   KeeperPause: () => ({}),
   KeeperResume: () => ({}),
 }

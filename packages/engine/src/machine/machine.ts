@@ -36,6 +36,8 @@ export interface Captured {
   /** How long the machine stood still. */
   readonly pausedMs: number
   readonly disk: CapturedDisk
+  /** Bytes that exist for it alone, as far as the store can tell. */
+  readonly diskBytes: number
   readonly memory: MemoryCapture | null
 }
 

@@ -1,0 +1,134 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HearthError, isAtLeast, memoryRefused, type MemoryMode, type SandboxId } from '@hearth/contract'
+import type { Link } from '../link/link.ts'
+import type { Captured } from '../machine/machine.ts'
+import type { CapturedArea } from '../store/disk-area.ts'
+import type { LinkServices } from './link-driver.ts'
+import type { LinkRuntime } from './link-runtime.ts'
+import type { MachineResources } from './machine-resources.ts'
+
+/** The machine that is captured. */
+export interface CaptureSubject {
+  readonly id: SandboxId
+  /** Of the sandbox. */
+  readonly directory: string
+  readonly link: Link
+  readonly resources: MachineResources
+  readonly isPaused: () => boolean
+  readonly pause: () => Promise<void>
+  readonly resume: () => Promise<void>
+}
+
+/** Captures a machine into the directory of a snapshot. It goes on afterwards as it was, whatever happens. */
+export class MachineCapture {
+  readonly #runtime: LinkRuntime
+  readonly #services: LinkServices
+  readonly #subject: CaptureSubject
+
+  constructor(runtime: LinkRuntime, services: LinkServices, subject: CaptureSubject) {
+    this.#runtime = runtime
+    this.#services = services
+    this.#subject = subject
+  }
+
+  async take(directory: string, mode: MemoryMode): Promise<Captured> {
+    const obstacle = await this.#obstacle(mode)
+    if (obstacle !== null && mode === 'required') throw memoryRefused(obstacle)
+    // What a sandbox with a kernel of its own has written may be in that kernel alone.
+    if (obstacle !== null && !isAtLeast(this.#runtime.rung, 'gvisor')) return await this.#hostFiles(directory, obstacle)
+    return await this.#awake(() => this.#frozen(directory, mode, obstacle))
+  }
+
+  /** Why the processes cannot be captured; null when they can and shall be. */
+  async #obstacle(mode: MemoryMode): Promise<string | null> {
+    if (mode === 'none') return 'only the files were asked for'
+    const { memory, rung } = this.#runtime
+    if (memory === undefined) return `the rung ${rung} cannot capture running processes`
+    const { id, directory } = this.#subject
+    return await memory.obstacle({ id, sandboxDirectory: directory }, this.#services)
+  }
+
+  /** Files that are the host's own: nothing inside has to be asked. Where a copy is not of one instant, the processes stand still for it. */
+  async #hostFiles(directory: string, reason: string): Promise<Captured> {
+    const { resources, isPaused, pause, resume } = this.#subject
+    const outcome = { memory: false, reason } as const
+    const standsStill = this.#services.disks.isInstant(resources.disk) || isPaused()
+    if (standsStill) return { outcome, pausedMs: 0, memory: null, ...(await this.#captureDisk(directory)) }
+    const begun = performance.now()
+    await pause()
+    let captured: CapturedArea
+    try {
+      captured = await this.#captureDisk(directory)
+    } finally {
+      await resume()
+    }
+    return { outcome, pausedMs: performance.now() - begun, memory: null, ...captured }
+  }
+
+  /** A guest that is stopped cannot be asked to hold still: it goes on for that moment. */
+  async #awake(work: () => Promise<Captured>): Promise<Captured> {
+    const { isPaused, pause, resume } = this.#subject
+    if (!isPaused()) return await work()
+    await resume()
+    try {
+      return await work()
+    } finally {
+      await pause()
+    }
+  }
+
+  async #frozen(directory: string, mode: MemoryMode, obstacle: string | null): Promise<Captured> {
+    const { link } = this.#subject
+    await link.freeze()
+    const begun = performance.now()
+    const disk = new Once(() => this.#captureDisk(directory))
+    try {
+      const captured = obstacle === null ? await this.#withMemory(directory, mode, disk) : obstacle
+      if (typeof captured !== 'string') return captured
+      const area = await disk.get()
+      const outcome = { memory: false, reason: captured } as const
+      return { outcome, pausedMs: performance.now() - begun, memory: null, ...area }
+    } finally {
+      link.thaw()
+    }
+  }
+
+  /** Why it could not be done, when the files alone will do. */
+  async #withMemory(directory: string, mode: MemoryMode, disk: Once<CapturedArea>): Promise<Captured | string> {
+    const { id, directory: sandboxDirectory } = this.#subject
+    const captureDisk = async (): Promise<void> => void (await disk.get())
+    try {
+      if (this.#runtime.memory === undefined) throw new HearthError('internal', 'no memory to capture')
+      const input = { id, sandboxDirectory, directory, captureDisk }
+      const { pausedMs, memory } = await this.#runtime.memory.capture(input, this.#services)
+      return { outcome: { memory: true, reason: null }, pausedMs, memory, ...(await disk.get()) }
+    } catch (error) {
+      await rm(join(directory, 'memory'), { recursive: true, force: true })
+      if (HearthError.isInstance(error) && (mode === 'required' || error.code === 'store_full')) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      if (mode === 'required') throw memoryRefused(reason)
+      return reason
+    }
+  }
+
+  async #captureDisk(directory: string): Promise<CapturedArea> {
+    const { disk, idBase } = this.#subject.resources
+    return await this.#services.disks.capture(disk, idBase, directory)
+  }
+}
+
+/** Something that is done at the first call, and not again. */
+class Once<Value> {
+  readonly #work: () => Promise<Value>
+  #result: Promise<Value> | null = null
+
+  constructor(work: () => Promise<Value>) {
+    this.#work = work
+  }
+
+  get(): Promise<Value> {
+    this.#result ??= this.#work()
+    return this.#result
+  }
+}

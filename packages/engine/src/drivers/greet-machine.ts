@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto'
+import { BOUNDS, HearthError } from '@hearth/contract'
+import type { Link } from '../link/link.ts'
+import type { Messages } from '../link/messages.gen.ts'
+import { exactNumber } from '../link/wire.ts'
+import type { LaunchRequest } from './driver.ts'
+
+const FLAGS = { makeWorkdir: 1, renewed: 2 } as const
+const CONFIRMATIONS = { hostname: 1, clock: 2, randomness: 4 } as const
+
+/** Says hello and gives a new machine its identity. It may be handed out afterwards. */
+export async function greet(link: Link, request: LaunchRequest): Promise<void> {
+  const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: request.signal }
+  const configure = (): Promise<number> =>
+    link.ask('Configure', configuration(request), ({ value }) => exactNumber(value, 'what is confirmed'), options)
+  // One that goes on where another stood gets its clock when it can take it.
+  if (request.from?.manifest.memory != null) {
+    await link.hello(options)
+    requireRenewed(await configure())
+    return
+  }
+  // Together: the guest takes them in order, and nobody waits for the way back in between.
+  const [, confirmed] = await Promise.all([link.hello(options), configure()])
+  if (request.from !== null) requireRenewed(confirmed)
+}
+
+/** SAFETY: a copy that kept the name, the clock or the random numbers of its parent is not handed out. */
+function requireRenewed(confirmed: number): void {
+  const missing = Object.entries(CONFIRMATIONS).filter(([, bit]) => (confirmed & bit) === 0)
+  if (missing.length === 0) return
+  const names = missing.map(([name]) => name).join(' and ')
+  throw new HearthError('launch_failed', `the copy did not confirm that its ${names} is its own`)
+}
+
+function configuration(request: LaunchRequest): Messages['Configure'] {
+  return {
+    hostname: request.hostname,
+    realtimeNanoseconds: BigInt(Date.now()) * 1_000_000n,
+    entropy: randomBytes(32),
+    environment: Object.entries(request.environment).map(([name, value]) => `${name}=${value}`),
+    workdir: request.workdir,
+    user: request.user,
+    openFiles: request.limits.openFiles,
+    pids: request.limits.pids,
+    retainedOutputBytes: BOUNDS.retainedOutputBytes,
+    flags: FLAGS.makeWorkdir | (request.from === null ? 0 : FLAGS.renewed),
+  }
+}

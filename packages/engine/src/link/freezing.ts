@@ -1,0 +1,80 @@
+import { HearthError } from '@hearth/contract'
+import { decode } from './dispatch.ts'
+import type { FrameSink } from './frame-sink.ts'
+import { WireError } from './wire.ts'
+
+/** The frames that begin and end a freeze. */
+interface FreezeFrames {
+  readonly freeze: Uint8Array
+  readonly thaw: Uint8Array
+}
+
+/**
+ * Freeze and its Frozen. Between them and the thaw nothing goes out: what calls want to send meanwhile waits in the sink, and
+ * the calls do not notice.
+ */
+export class Freezing {
+  readonly #sink: FrameSink
+  #frames: FreezeFrames | null = null
+  #asked: PromiseWithResolvers<void> | null = null
+  /** A Frozen that came too late for whoever asked. */
+  #late = 0
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink
+  }
+
+  /** Resolves when the guest has said its last word. When it does not, or cannot hold its files, everything goes on. */
+  async freeze(frames: FreezeFrames, timeoutMs: number): Promise<void> {
+    if (this.#sink.held) throw new HearthError('conflict', 'the sandbox is paused or being captured')
+    const asked = Promise.withResolvers<void>()
+    this.#asked = asked
+    this.#frames = frames
+    this.#sink.hold(frames.freeze)
+    const timer = setTimeout(() => {
+      this.#late++
+      this.#asked = null
+      asked.reject(new HearthError('timeout', `the guest was not frozen within ${timeoutMs} ms`))
+    }, timeoutMs)
+    try {
+      await asked.promise
+    } catch (error) {
+      this.thaw()
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  thaw(): void {
+    if (this.#frames === null) return
+    const { thaw } = this.#frames
+    this.#frames = null
+    this.#sink.resume(thaw)
+  }
+
+  /** True from the guest's last word to the thaw. */
+  get silent(): boolean {
+    return this.#frames !== null && this.#asked === null
+  }
+
+  received(payload: Buffer): void {
+    const { errno } = decode('Frozen', payload)
+    const asked = this.#asked
+    if (asked === null) {
+      if (this.#late === 0) throw new WireError('a Frozen that nothing asked for')
+      this.#late--
+      return
+    }
+    this.#asked = null
+    if (errno === 0) asked.resolve()
+    else
+      asked.reject(new HearthError('file_failed', `the file systems of the sandbox could not be held: errno ${errno}`))
+  }
+
+  fail(error: HearthError): void {
+    this.#frames = null
+    this.#asked?.reject(error)
+    this.#asked = null
+  }
+}
