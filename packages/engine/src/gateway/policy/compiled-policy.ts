@@ -1,0 +1,151 @@
+import {
+  HearthError,
+  parseInput,
+  policySchema,
+  ruleSchema,
+  type Budgets,
+  type Policy,
+  type Refusal,
+  type Rule,
+} from '@hearth/contract'
+import { nameMatches } from './host-name.ts'
+import { pathMatches, plainPath } from './path-pattern.ts'
+import { PRESETS } from './presets.ts'
+
+const DEFAULT_PORTS = [443, 80] as const
+
+/** A refusal says what a person or a model would have to change. */
+export interface Refused {
+  readonly allowed: false
+  readonly refusal: Refusal
+  readonly message: string
+}
+
+export type NameVerdict =
+  | {
+      readonly allowed: true
+      /** False when only `audit` lets it pass. */
+      readonly named: boolean
+      /** What is said inside the connection must be looked at. */
+      readonly inspected: boolean
+      /** Addresses that are not public and may be dialed. */
+      readonly addresses: readonly string[]
+    }
+  | Refused
+
+export type RequestVerdict = { readonly allowed: true; readonly named: boolean } | Refused
+
+/** A policy that answers. It is pure: names, ports and requests go in, verdicts come out. */
+export class CompiledPolicy {
+  readonly budgets: Budgets
+  readonly audit: boolean
+  readonly #allow: readonly Rule[]
+  readonly #deny: readonly Rule[]
+
+  constructor(input: Policy = {}) {
+    const policy = parseInput(policySchema, input, 'policy')
+    this.audit = policy.mode === 'audit'
+    this.budgets = policy.budgets ?? {}
+    this.#allow = [...(policy.allow ?? []).map(fullRule), ...(policy.presets ?? []).flatMap((name) => PRESETS[name])]
+    this.#deny = (policy.deny ?? []).map(fullRule)
+    const wide = this.#allow.find((rule) => rule.addresses !== undefined && rule.name.startsWith('*.'))
+    if (wide !== undefined)
+      throw new HearthError(
+        'invalid_request',
+        `policy.allow: ${wide.name} cannot name addresses: only an exact name can`,
+      )
+  }
+
+  /** Nothing can be reached, so that a sandbox needs no resolver. */
+  get empty(): boolean {
+    return this.#allow.length === 0 && !this.audit
+  }
+
+  /** What is in force, presets written out. */
+  get rules(): { readonly allow: readonly Rule[]; readonly deny: readonly Rule[] } {
+    return { allow: this.#allow, deny: this.#deny }
+  }
+
+  /** The ports on which a name is offered inside; empty when the name is refused. */
+  ports(name: string): readonly number[] {
+    const named = this.#allow.filter((rule) => nameMatches(rule.name, name)).flatMap(portsOf)
+    const offered = this.audit ? [...named, ...DEFAULT_PORTS] : named
+    return [...new Set(offered)].filter((port) => this.connection(name, port).allowed)
+  }
+
+  /** Whether a connection may be made at all. */
+  connection(name: string, port: number): NameVerdict {
+    const denied = this.#deny.find((rule) => covers(rule, name, port) && isWhole(rule))
+    if (denied !== undefined) return refused('denied', `the policy denies ${denied.name}`)
+    const rules = this.#allow.filter((rule) => covers(rule, name, port))
+    if (rules.length === 0 && !this.audit) {
+      return this.#allow.some((rule) => nameMatches(rule.name, name))
+        ? refused('port_not_allowed', `the policy allows ${name}, but not its port ${port}`)
+        : refused('name_not_allowed', `the policy does not allow ${name}`)
+    }
+    const parts = this.#deny.some((rule) => covers(rule, name, port))
+    return {
+      allowed: true,
+      named: rules.length > 0,
+      inspected: parts || (rules.length > 0 && !rules.some(isWhole)),
+      addresses: rules.flatMap((rule) => rule.addresses ?? []),
+    }
+  }
+
+  /** Whether a request inside an opened connection may pass. `target` is the path with its query, as it was sent. */
+  request(name: string, port: number, method: string, target: string): RequestVerdict {
+    const verdict = this.connection(name, port)
+    if (!verdict.allowed) return verdict
+    const path = plainPath(target)
+    const denies = (rule: Rule): boolean => covers(rule, name, port) && mayMatch(rule, method, path)
+    if (this.#deny.some(denies)) return refused('denied', `the policy denies ${method} ${target} at ${name}`)
+    const rules = this.#allow.filter((rule) => covers(rule, name, port))
+    if (
+      rules.some(
+        (rule) => methodMatches(rule, method) && (rule.paths === undefined || (path !== null && anyPath(rule, path))),
+      )
+    ) {
+      return { allowed: true, named: true }
+    }
+    if (this.audit) return { allowed: true, named: false }
+    if (path === null) return refused('malformed', `the path ${target} can be read in more than one way`)
+    return rules.some((rule) => methodMatches(rule, method))
+      ? refused('path_not_allowed', `the policy does not allow ${method} ${path} at ${name}`)
+      : refused('method_not_allowed', `the policy does not allow ${method} at ${name}`)
+  }
+}
+
+function fullRule(rule: string | Rule): Rule {
+  if (typeof rule !== 'string') return rule
+  const [name = '', port] = rule.split(':')
+  return parseInput(ruleSchema, port === undefined ? { name } : { name, ports: [Number(port)] }, 'policy')
+}
+
+function portsOf(rule: Rule): readonly number[] {
+  return rule.ports ?? DEFAULT_PORTS
+}
+
+function covers(rule: Rule, name: string, port: number): boolean {
+  return nameMatches(rule.name, name) && portsOf(rule).includes(port)
+}
+
+function isWhole(rule: Rule): boolean {
+  return rule.methods === undefined && rule.paths === undefined
+}
+
+function methodMatches(rule: Rule, method: string): boolean {
+  return rule.methods === undefined || rule.methods.some((allowed) => allowed === method)
+}
+
+function anyPath(rule: Rule, path: string): boolean {
+  return rule.paths === undefined || rule.paths.some((pattern) => pathMatches(pattern, path))
+}
+
+/** For what is denied: a path that has more than one reading might be the one that is meant. */
+function mayMatch(rule: Rule, method: string, path: string | null): boolean {
+  return methodMatches(rule, method) && (path === null || anyPath(rule, path))
+}
+
+function refused(refusal: Refusal, message: string): Refused {
+  return { allowed: false, refusal, message }
+}

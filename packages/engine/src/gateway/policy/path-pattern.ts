@@ -1,0 +1,24 @@
+/**
+ * The path of a request target as rules see it, without the query. Null when two readers could understand it differently: escapes of
+ * unreserved characters, dots, slashes and backslashes, empty or dotted parts, control characters. Such a request is refused where paths matter.
+ */
+export function plainPath(target: string): string | null {
+  const path = target.split('?', 1)[0] ?? ''
+  if (!path.startsWith('/') || path.includes('//') || path.includes('\\') || path.includes('#')) return null
+  // eslint-disable-next-line no-control-regex -- that is what is looked for
+  if (/[\u0000-\u0020\u007f-\uffff]/.test(path)) return null
+  // Escapes of `/`, `\`, `.`, `%`, NUL and of letters and digits have more than one reading; others (`%20`) have one.
+  if (/%(?![0-9a-f]{2})|%(2[ef5]|5c|00|3[0-9]|[46][1-9a-f]|[57][0-9a]|2d|5f|7e)/i.test(path)) return null
+  return path.split('/').some((part) => part === '.' || part === '..') ? null : path
+}
+
+/** `*` is one part of the path, or a piece of one; `**` at the end is everything below. */
+export function pathMatches(pattern: string, path: string): boolean {
+  const below = pattern.endsWith('**')
+  const source = (below ? pattern.slice(0, -2) : pattern).split('*').map(escapeForExpression).join('[^/]*')
+  return new RegExp(`^${source}${below ? '.*' : ''}$`, 'u').test(path)
+}
+
+function escapeForExpression(text: string): string {
+  return text.replaceAll(/[\\^$.|?+()[\]{}/]/g, String.raw`\$&`)
+}
