@@ -56,6 +56,7 @@ enum message_type {
   MESSAGE_KEEPER_END = 242,
   MESSAGE_KEEPER_PAUSE = 243,
   MESSAGE_KEEPER_RESUME = 244,
+  MESSAGE_KEEPER_CLAIM = 245,
 };
 
 struct message_hello {
@@ -933,6 +934,38 @@ static inline bool encode_keeper_pause(struct buffer *out, uint32_t channel) {
 static inline bool decode_keeper_resume(struct slice payload) { return payload.length == 0; }
 static inline bool encode_keeper_resume(struct buffer *out, uint32_t channel) {
   size_t frame = wire_begin(out, 244, channel);
+  return wire_end(out, frame);
+}
+
+struct message_keeper_claim {
+  struct slice directory;
+  struct slice_list writes;
+  struct slice_list steps;
+  struct slice server;
+  struct slice root;
+  struct slice_list binds;
+  struct slice gate;
+};
+static inline bool decode_keeper_claim(struct slice payload, struct message_keeper_claim *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->directory = wire_read_string(&reader);
+  message->writes = wire_read_strings(&reader);
+  message->steps = wire_read_strings(&reader);
+  message->server = wire_read_string(&reader);
+  message->root = wire_read_string(&reader);
+  message->binds = wire_read_strings(&reader);
+  message->gate = wire_read_string(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_keeper_claim(struct buffer *out, uint32_t channel, const struct message_keeper_claim *message) {
+  size_t frame = wire_begin(out, 245, channel);
+  wire_write_string(out, message->directory);
+  wire_write_strings(out, message->writes);
+  wire_write_strings(out, message->steps);
+  wire_write_string(out, message->server);
+  wire_write_string(out, message->root);
+  wire_write_strings(out, message->binds);
+  wire_write_string(out, message->gate);
   return wire_end(out, frame);
 }
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "keeper.h"
+#include "claim.h"
 #include "control.h"
 #include "ending.h"
 #include "files.h"
@@ -50,19 +51,33 @@ static bool apply_writes(char *const *writes, struct failure *failure) {
   return true;
 }
 
-static bool begin(struct relay *relay, struct runtime *runtime, const struct launch *launch, struct slice payload, struct failure *failure) {
-  if (chdir(launch->directory) != 0) return fail_with(failure, errno, "directory %s", launch->directory);
+// The limits of the sandbox are in force before anything of it moves on.
+static bool settle(const char *directory, char *const *writes, struct failure *failure) {
+  if (chdir(directory) != 0) return fail_with(failure, errno, "directory %s", directory);
   unlink("exit.json");
-  // The limits are in force before the child moves on; the rest is done while it does.
-  if (!apply_writes(launch->writes, failure) || !runtime_order(runtime, payload, failure)) return false;
+  return apply_writes(writes, failure);
+}
+
+static bool open_names(struct relay *relay, struct failure *failure) {
   relay->listener = listen_on("link.sock", SOCK_NONBLOCK, failure);
   if (relay->listener < 0 || !write_pid(failure)) return false;
   if (!runtime_log_open(&relay->log)) return fail_with(failure, errno, "runtime.log");
-  if (!relay_open(relay)) return fail_with(failure, ENOMEM, "buffers");
-  if (!runtime_await(runtime, relay->signals, failure)) return false;
+  return relay_open(relay) || fail_with(failure, ENOMEM, "buffers");
+}
+
+static void adopt_runtime(struct relay *relay, const struct runtime *runtime) {
   relay->runtime = runtime->pid;
   relay->guest = runtime->link;
   relay->errors = runtime->errors;
+}
+
+static bool begin(struct relay *relay, struct runtime *runtime, const struct launch *launch, struct slice payload, struct failure *failure) {
+  bool ahead = launch->flags & LAUNCH_AHEAD;
+  if (!(ahead ? apply_writes(launch->writes, failure) : settle(launch->directory, launch->writes, failure))) return false;
+  // The names are made while the child moves on.
+  if (!runtime_order(runtime, payload, failure) || (!ahead && !open_names(relay, failure))) return false;
+  if (!runtime_await(runtime, relay->signals, failure)) return false;
+  adopt_runtime(relay, runtime);
   return true;
 }
 
@@ -78,6 +93,11 @@ static bool prepare(struct relay *relay, struct runtime *runtime) {
   return reply_done(ENGINE, request.header.channel, 0);
 }
 
+static bool refuse(struct relay *relay, uint32_t channel, const struct failure *failure) {
+  if (relay->listener >= 0) names_remove();
+  return reply_failed(ENGINE, channel, failure) && false;
+}
+
 static bool launch(struct relay *relay, struct runtime *runtime, struct launch *launch) {
   struct request request;
   struct failure failure = {EPROTO, "KeeperLaunch was expected"};
@@ -85,14 +105,30 @@ static bool launch(struct relay *relay, struct runtime *runtime, struct launch *
   bool decoded = request.header.type == MESSAGE_KEEPER_LAUNCH && launch_decode(request.payload, launch, &failure);
   bool begun = decoded && begin(relay, runtime, launch, request.payload, &failure);
   free(request.bytes);
-  if (!begun) {
-    if (relay->listener >= 0) names_remove();
-    return reply_failed(ENGINE, request.header.channel, &failure) && false;
-  }
+  if (!begun) return refuse(relay, request.header.channel, &failure);
   launch_release(launch);
-  fcntl(ENGINE, F_SETFL, O_NONBLOCK);
-  engine_join(relay, ENGINE);
   // Should the engine be gone already, another will come to link.sock.
+  reply_done(ENGINE, request.header.channel, (uint64_t)relay->runtime);
+  return true;
+}
+
+static bool make_sandbox(struct relay *relay, const struct claim *claim, struct failure *failure) {
+  if (!settle(claim->directory, claim->writes, failure) || !open_names(relay, failure)) return false;
+  bool done = claim_follow(claim, relay->runtime, relay->signals, failure);
+  if (!done) runtime_log_take(&relay->log, relay->errors);
+  return done;
+}
+
+static bool claim(struct relay *relay) {
+  struct request request;
+  struct claim claim = {0};
+  struct failure failure = {EPROTO, "KeeperClaim was expected"};
+  if (!request_read(ENGINE, relay->signals, &request)) return false;
+  bool decoded = request.header.type == MESSAGE_KEEPER_CLAIM && claim_decode(request.payload, &claim, &failure);
+  bool made = decoded && make_sandbox(relay, &claim, &failure);
+  free(request.bytes);
+  claim_release(&claim);
+  if (!made) return refuse(relay, request.header.channel, &failure);
   reply_done(ENGINE, request.header.channel, (uint64_t)relay->runtime);
   return true;
 }
@@ -104,10 +140,13 @@ int keeper_main(int argc, char **argv) {
   static struct relay relay = {.engine = -1, .guest = -1, .errors = -1, .listener = -1, .signals = -1};
   static struct launch launched;
   struct runtime runtime;
-  if (!take_place(&relay) || !prepare(&relay, &runtime) || !launch(&relay, &runtime, &launched)) {
+  if (!take_place(&relay) || !prepare(&relay, &runtime) || !launch(&relay, &runtime, &launched) ||
+      (launched.flags & LAUNCH_AHEAD && !claim(&relay))) {
     sandbox_give_up(&relay);
     return 1;
   }
+  fcntl(ENGINE, F_SETFL, O_NONBLOCK);
+  engine_join(&relay, ENGINE);
   relay_run(&relay);
   sandbox_end(&relay, &launched);
   return 0;

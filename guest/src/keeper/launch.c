@@ -31,7 +31,7 @@ char **string_list_of(struct slice_list list) {
   return pointers;
 }
 
-static char *text_of(struct slice slice) {
+char *text_of(struct slice slice) {
   if (slice.length > 0 && memchr(slice.bytes, 0, slice.length)) return NULL;
   char *text = malloc(slice.length + 1);
   if (!text) return NULL;
@@ -45,11 +45,12 @@ static bool check(const struct launch *launch, struct failure *failure) {
   if (!launch->argv[0] || launch->argv[0][0] != '/') return fail_with(failure, EINVAL, "argv: an absolute path is expected");
   if (launch->cleanup[0] && launch->cleanup[0][0] != '/') return fail_with(failure, EINVAL, "cleanup: an absolute path is expected");
   if (string_list_length(launch->writes) % 2 != 0) return fail_with(failure, EINVAL, "writes: pairs of a file and a text are expected");
-  if (launch->flags & ~(uint32_t)(LAUNCH_INSIDE_NAMESPACE | LAUNCH_ROOTLESS | LAUNCH_NO_MEMBARRIER)) return fail_with(failure, EINVAL, "flags: unknown");
+  if (launch->flags & ~(uint32_t)(LAUNCH_INSIDE_NAMESPACE | LAUNCH_ROOTLESS | LAUNCH_NO_MEMBARRIER | LAUNCH_AHEAD)) return fail_with(failure, EINVAL, "flags: unknown");
   if ((uint64_t)launch->id_base + launch->id_count > UINT32_MAX) return fail_with(failure, EINVAL, "idBase, idCount: out of range");
   bool rootless = launch->flags & LAUNCH_ROOTLESS;
   bool inside = launch->flags & LAUNCH_INSIDE_NAMESPACE;
   if (rootless && inside) return fail_with(failure, EINVAL, "flags: 1 and 2 exclude each other");
+  if (!inside && launch->flags & LAUNCH_AHEAD) return fail_with(failure, EINVAL, "flags: 8 needs 1");
   if (inside && launch->id_count == 0) return fail_with(failure, EINVAL, "flags: 1 needs idCount");
   if (rootless && launch->id_count > 1) return fail_with(failure, EINVAL, "flags: 2 maps one id");
   return files_check(launch->files, failure) && steps_check(launch->steps, launch->id_count > 0 && !rootless, failure);

@@ -8,6 +8,7 @@ enum launch_flag {
   LAUNCH_INSIDE_NAMESPACE = 1, // the runtime is executed as root of the user namespace
   LAUNCH_ROOTLESS = 2,         // the keeper is not root; the namespace maps root to the keeper's own user
   LAUNCH_NO_MEMBARRIER = 4,    // the runtime is executed without the system call membarrier
+  LAUNCH_AHEAD = 8,            // the runtime waits, and becomes a sandbox by KeeperClaim
 };
 
 // Each list ends with NULL.
@@ -26,6 +27,9 @@ struct launch {
 
 bool launch_decode(struct slice payload, struct launch *launch, struct failure *failure);
 size_t string_list_length(char *const *list);
+
+// NULL when memory ran out or it holds a zero byte.
+char *text_of(struct slice slice);
 
 // One allocation with the pointers and the text; NULL when memory ran out or a string holds a zero byte.
 char **string_list_of(struct slice_list list);

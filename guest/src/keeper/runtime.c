@@ -39,8 +39,7 @@ static bool open_ends(struct ends *ends, struct failure *failure) {
   return fail_with(failure, number, "descriptors of the runtime");
 }
 
-// Waits for a word of the child. False with a failure when it is a bad one; `end_is_good`: so is none, by execve.
-static bool await_report(int reports, int signals, bool end_is_good, struct failure *failure) {
+bool report_await(int reports, int signals, bool end_is_good, struct failure *failure) {
   struct pollfd polls[2] = {{reports, POLLIN, 0}, {signals, POLLIN, 0}};
   while (polls[0].revents == 0) {
     poll(polls, 2, -1);
@@ -69,7 +68,7 @@ bool runtime_prepare(char *const *cgroups, int engine, int signals, struct runti
   close_all((int[]){ends.link[1], ends.errors[1], ends.orders[0], ends.reports[1]}, 4);
   *runtime = (struct runtime){pid, ends.link[0], ends.errors[0], ends.orders[1], ends.reports[0]};
   if (pid < 0) return fail_with(failure, number, "fork");
-  return await_report(runtime->reports, signals, false, failure);
+  return report_await(runtime->reports, signals, false, failure);
 }
 
 // The length, then the bytes. A child that is gone says so by its end.
@@ -92,7 +91,7 @@ bool runtime_order(struct runtime *runtime, struct slice launch, struct failure 
 }
 
 bool runtime_await(struct runtime *runtime, int signals, struct failure *failure) {
-  bool started = await_report(runtime->reports, signals, true, failure);
+  bool started = report_await(runtime->reports, signals, true, failure);
   close(runtime->reports);
   runtime->reports = -1;
   if (!started) kill(runtime->pid, SIGKILL);

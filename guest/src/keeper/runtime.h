@@ -22,4 +22,7 @@ bool runtime_order(struct runtime *runtime, struct slice launch, struct failure 
 // Returns when the runtime is being executed. SIGTERM on the signals' descriptor gives it up.
 bool runtime_await(struct runtime *runtime, int signals, struct failure *failure);
 
+// Waits for a struct failure of a child. False when it is a bad one; `end_is_good`: none, by execve, is a good one.
+bool report_await(int reports, int signals, bool end_is_good, struct failure *failure);
+
 #endif

@@ -97,6 +97,11 @@ static bool run_subvolume(struct step_context *context, char *const *arguments) 
   return btrfs_ensure_subvolume(arguments[0], bytes, context->failure);
 }
 
+// Everybody may read from it who can come to it.
+static bool run_fifo(struct step_context *context, char *const *arguments) {
+  return mkfifo(arguments[0], 0644) == 0 || fail_with(context->failure, errno, "fifo %s", arguments[0]);
+}
+
 static bool check_bind(char *const *arguments, bool can_map) {
   struct bind_options options;
   return parse_bind_options(arguments[2], &options) && (can_map || !options.id_map);
@@ -130,6 +135,7 @@ static const struct operation OPERATIONS[] = {
     {"mkdir", 2, false, check_mkdir, run_mkdir},
     {"chown", 3, false, check_chown, run_chown},
     {"subvolume", 2, false, check_subvolume, run_subvolume},
+    {"fifo", 1, false, NULL, run_fifo},
     {"bind", 3, true, check_bind, run_bind},
     {"overlay", 5, true, check_overlay, run_overlay},
     {"tmpfs", 2, true, NULL, run_tmpfs},

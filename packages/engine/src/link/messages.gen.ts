@@ -52,9 +52,9 @@ export const MESSAGE_TYPES = {
   KeeperPrepare: 240,
   KeeperLaunch: 241,
   KeeperEnd: 242,
-  KeeperClaim: 245,
   KeeperPause: 243,
   KeeperResume: 244,
+  KeeperClaim: 245,
 } as const
 
 export type MessageName = keyof typeof MESSAGE_TYPES
@@ -315,6 +315,10 @@ export interface Messages {
   }
   /** To a keeper on an established link: kill the runtime and everything below it, write exit.json, end. */
   KeeperEnd: Record<never, never>
+  /** To a keeper on an established link: stop every process below it. The file `paused` is there when nothing runs any more. Idempotent. */
+  KeeperPause: Record<never, never>
+  /** To a keeper on an established link: let the stopped processes go on, and take `paused` away. Idempotent. */
+  KeeperResume: Record<never, never>
   /** To a keeper whose runtime was launched ahead of time: it becomes a sandbox. Answered by Done with the process number, or Failed. See the keeper's section. */
   KeeperClaim: {
     readonly directory: string
@@ -325,10 +329,6 @@ export interface Messages {
     readonly binds: readonly string[]
     readonly gate: string
   }
-  /** To a keeper on an established link: stop every process below it. The file `paused` is there when nothing runs any more. Idempotent. */
-  KeeperPause: Record<never, never>
-  /** To a keeper on an established link: let the stopped processes go on, and take `paused` away. Idempotent. */
-  KeeperResume: Record<never, never>
 }
 
 type Encoders = { readonly [Name in MessageName]: (message: Messages[Name], writer: PayloadWriter) => void }
@@ -550,6 +550,8 @@ export const ENCODERS: Encoders = {
     writer.strings(message.cleanup)
   },
   KeeperEnd: () => {},
+  KeeperPause: () => {},
+  KeeperResume: () => {},
   KeeperClaim: (message, writer) => {
     writer.string(message.directory)
     writer.strings(message.writes)
@@ -559,8 +561,6 @@ export const ENCODERS: Encoders = {
     writer.strings(message.binds)
     writer.string(message.gate)
   },
-  KeeperPause: () => {},
-  KeeperResume: () => {},
 }
 
 /** Reads the payload of a message; throws a `WireError` on anything malformed. */
@@ -779,6 +779,8 @@ export const DECODERS: Decoders = {
     cleanup: reader.strings(),
   }),
   KeeperEnd: () => ({}),
+  KeeperPause: () => ({}),
+  KeeperResume: () => ({}),
   KeeperClaim: (reader) => ({
     directory: reader.string(),
     writes: reader.strings(),
@@ -788,8 +790,6 @@ export const DECODERS: Decoders = {
     binds: reader.strings(),
     gate: reader.string(),
   }),
-  KeeperPause: () => ({}),
-  KeeperResume: () => ({}),
 }
 
 /** Names of the messages that a guest may send, by type number. */
