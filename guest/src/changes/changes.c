@@ -62,8 +62,7 @@ static int take_limit(struct request *request, const char *word, const char *val
                  {"compare-file", &request->walk.reading.file_limit},
                  {"compare-all", &request->walk.reading.left},
                  {"content-file", &request->walk.content_limit},
-                 {"content-all", &request->walk.content_left},
-                 {"unchanged-before", (uint64_t *)&request->walk.unchanged_before}};
+                 {"content-all", &request->walk.content_left}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (strcmp(word, numbers[i].word) != 0) continue;
     if (numbers[i].number == &request->walk.content_limit) request->walk.with_content = true;

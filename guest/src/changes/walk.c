@@ -16,7 +16,6 @@ static const struct merged NOTHING = {0};
 struct pair {
   const struct merged *before, *after;
   struct cursor chosen, touched;
-  bool settled;  // no directory on the way here was changed since `unchanged_before`
   int depth;
 };
 
@@ -71,19 +70,12 @@ static int report(struct walk *walk, enum change change, const struct node *befo
   return error || !record.content ? error : send_content(walk, after, name);
 }
 
-// Only of the topmost layer: what comes to light from below can be old and new here at once.
-static bool is_settled(const struct walk *walk, const struct node *node) {
-  const struct timespec *changed = &node->status.st_ctim;
-  return node->kind != NODE_ABSENT && node->holder.layer == walk->top_layer && (int64_t)changed->tv_sec * 1000000000 + changed->tv_nsec < walk->unchanged_before;
-}
-
 // Nothing, or one record of this entry itself.
-static int compare_entry(struct walk *walk, const struct node *before, const struct node *after, const char *name, bool settled) {
+static int compare_entry(struct walk *walk, const struct node *before, const struct node *after, const char *name) {
   if (before->kind == NODE_ABSENT && after->kind == NODE_ABSENT) return 0;
   if (before->kind == NODE_ABSENT) return report(walk, CHANGE_ADDED, before, after, name);
   if (after->kind == NODE_ABSENT) return report(walk, CHANGE_REMOVED, before, after, name);
   bool different = file_type_number(before->status.st_mode) != file_type_number(after->status.st_mode);
-  if (!different && settled && before->status.st_size == after->status.st_size) return 0;
   int error = different ? 0 : differ(before, after, name, &walk->reading, &different);
   return error || !different ? error : report(walk, CHANGE_CHANGED, before, after, name);
 }
@@ -116,9 +108,7 @@ static int walk_nodes(struct walk *walk, const struct pair *pair, const char *na
   int error = merged_find(pair->before, name, walk->attributes, before);
   if (!error) error = merged_find(pair->after, name, walk->attributes, after);
   if (error) return error;
-  bool settled = pair->settled && is_settled(walk, after);
-  inside.settled = settled;
-  if (chosen == CHOSEN_ITSELF) error = compare_entry(walk, before, after, name, settled);
+  if (chosen == CHOSEN_ITSELF) error = compare_entry(walk, before, after, name);
   return error ? error : descend(walk, pair, before, after, &inside, chosen);
 }
 
@@ -157,7 +147,6 @@ static int walk_directory(struct walk *walk, const struct pair *pair) {
 }
 
 int walk_changes(struct walk *walk, const struct merged *before, const struct merged *after, struct cursor chosen, struct cursor touched) {
-  walk->top_layer = after->count ? after->parts[0].layer : -1;
-  struct pair pair = {before, after, chosen, touched, walk->unchanged_before != 0, 0};
+  struct pair pair = {before, after, chosen, touched, 0};
   return walk_directory(walk, &pair);
 }

@@ -14,11 +14,8 @@ struct walk {
   // Content of files up to this size goes along, as long as the sum is not above the second.
   uint64_t content_limit, content_left;
   bool with_content;
-  // What was last changed before this is the same in both, if all directories above it are too. Nanoseconds; 0: never.
-  int64_t unchanged_before;
   struct record_writer *writer;
   // The rest is the walk's own.
-  int top_layer;
   uint64_t entries, changes;
   size_t length;
   char path[4096];

@@ -1,0 +1,15 @@
+import { join } from 'node:path'
+
+/** One state of a root as it lies on the host: the layers of an overlay, topmost first, which nothing changes meanwhile. */
+export interface TreeSide {
+  readonly layers: readonly string[]
+  /** The read-only btrfs subvolume whose `upper` is the topmost layer; null where there is none. */
+  readonly subvolume: string | null
+}
+
+/** The name of the changed files within an area, captured or not. */
+export const UPPER = 'upper'
+
+export function subvolumeSide(subvolume: string, below: readonly string[]): TreeSide {
+  return { layers: [join(subvolume, UPPER), ...below], subvolume }
+}
