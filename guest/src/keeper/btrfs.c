@@ -110,6 +110,13 @@ bool btrfs_delete_subvolume(const char *path, struct failure *failure) {
   return finish(parent, ioctl(parent, CALL_SUBVOLUME_DELETE, &arguments), "subvolume-delete", path, failure);
 }
 
+bool btrfs_delete_subvolume_at(int parent, const char *name) {
+  struct volume_arguments arguments = {0};
+  if (strlen(name) > NAME_MAX) return false;
+  strcpy(arguments.name, name);
+  return ioctl(parent, CALL_SUBVOLUME_DELETE, &arguments) == 0;
+}
+
 bool btrfs_snapshot(const char *source, const char *target, bool read_only, struct failure *failure) {
   struct volume_arguments_2 arguments = {.flags = read_only ? BTRFS_READ_ONLY : 0};
   int parent = open_parent(target, arguments.name, NAME_MAX + 1, "snapshot", failure);
@@ -147,6 +154,14 @@ bool btrfs_limit(const char *path, uint64_t bytes, struct failure *failure) {
   // Group 0 stands for that of the descriptor's own subvolume. All ones take a limit away.
   struct limit_arguments arguments = {.flags = BTRFS_LIMIT_REFERENCED, .max_referenced = bytes ? bytes : UINT64_MAX};
   return finish(fd, ioctl(fd, CALL_LIMIT, &arguments), "limit", path, failure);
+}
+
+bool btrfs_clone(const char *source, const char *target, uint64_t bytes, struct failure *failure) {
+  if (!btrfs_snapshot(source, target, false, failure)) return false;
+  if (bytes == 0 || btrfs_limit(target, bytes, failure)) return true;
+  struct failure ignored;
+  btrfs_delete_subvolume(target, &ignored);
+  return false;
 }
 
 bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure) {

@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #define MOUNT_DATA_BYTES 4096
 #define LOWER_LAYERS 64
@@ -66,6 +68,27 @@ static bool map_lowers(char *lowers, const char *target, int user_namespace, cha
   return true;
 }
 
+// SAFETY: the overlay goes on working with the credentials of its mounter. On an id-mapped upper layer a mounter that the mapping does not
+// know could create nothing, so it is mounted as the upper layer's owner; all capabilities are kept, since layers hold files of many owners.
+static bool mount_as_owner(const char *target, const char *upper, const char *data, struct failure *failure) {
+  struct stat status;
+  if (stat(upper, &status) != 0) return fail_with(failure, errno, "overlay on %s: %s", target, upper);
+  bool foreign = geteuid() == 0 && (status.st_uid != 0 || status.st_gid != 0);
+  if (foreign) {
+    setfsgid(status.st_gid);
+    setfsuid(status.st_uid);
+    if (!capabilities_raise()) return fail_with(failure, errno, "overlay on %s: capabilities", target);
+  }
+  // An image may hold device nodes and setuid files: neither means anything in a sandbox.
+  int result = mount("overlay", target, "overlay", MS_NODEV | MS_NOSUID, data);
+  int number = errno;
+  if (foreign) {
+    setfsuid(0);
+    setfsgid(0);
+  }
+  return result == 0 || fail_with(failure, number, "overlay on %s", target);
+}
+
 bool mount_overlay(char *const paths[4], struct overlay_options options, int user_namespace, struct failure *failure) {
   const char *target = paths[0], *upper = paths[2], *work = paths[3];
   char lowers[MOUNT_DATA_BYTES], data[MOUNT_DATA_BYTES];
@@ -76,12 +99,11 @@ bool mount_overlay(char *const paths[4], struct overlay_options options, int use
     if (!map_lowers(lowers, target, user_namespace, names, sizeof names, failure)) return false;
     strcpy(lowers, names);
   }
-  const char *xattr = options.user_xattr ? ",userxattr" : "";
-  int length = snprintf(data, sizeof data, "lowerdir=%s,upperdir=%s,workdir=%s%s", lowers, upper, work, xattr);
+  // A layer that is kept must tell by itself what it changes: no directory that stands for another, no file without its content.
+  const char *format = options.user_xattr ? ",userxattr" : ",redirect_dir=nofollow,metacopy=off";
+  int length = snprintf(data, sizeof data, "lowerdir=%s,upperdir=%s,workdir=%s%s", lowers, upper, work, format);
   if ((size_t)length >= sizeof data) return fail_with(failure, ENAMETOOLONG, "overlay %s: its layers", target);
-  // An image may hold device nodes and setuid files: neither means anything in a sandbox.
-  if (mount("overlay", target, "overlay", MS_NODEV | MS_NOSUID, data) != 0) return fail_with(failure, errno, "overlay on %s", target);
-  return true;
+  return mount_as_owner(target, upper, data, failure);
 }
 
 bool mount_tmpfs(const char *target, const char *data, struct failure *failure) {

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "steps.h"
 #include "btrfs.h"
+#include "clone-file.h"
 #include "mounts.h"
 #include "numbers.h"
 #include <string.h>
@@ -97,6 +98,22 @@ static bool run_subvolume(struct step_context *context, char *const *arguments) 
   return btrfs_ensure_subvolume(arguments[0], bytes, context->failure);
 }
 
+static bool run_copy(struct step_context *context, char *const *arguments) {
+  return clone_file(arguments[0], arguments[1], context->failure);
+}
+
+static bool check_clone(char *const *arguments, bool can_map) {
+  (void)can_map;
+  uint64_t bytes;
+  return parse_number(arguments[2], 10, UINT64_MAX, &bytes);
+}
+
+static bool run_clone(struct step_context *context, char *const *arguments) {
+  uint64_t bytes;
+  parse_number(arguments[2], 10, UINT64_MAX, &bytes);
+  return btrfs_clone(arguments[0], arguments[1], bytes, context->failure);
+}
+
 // Everybody may read from it who can come to it.
 static bool run_fifo(struct step_context *context, char *const *arguments) {
   return mkfifo(arguments[0], 0644) == 0 || fail_with(context->failure, errno, "fifo %s", arguments[0]);
@@ -135,6 +152,8 @@ static const struct operation OPERATIONS[] = {
     {"mkdir", 2, false, check_mkdir, run_mkdir},
     {"chown", 3, false, check_chown, run_chown},
     {"subvolume", 2, false, check_subvolume, run_subvolume},
+    {"copy", 2, false, NULL, run_copy},
+    {"clone", 3, false, check_clone, run_clone},
     {"fifo", 1, false, NULL, run_fifo},
     {"bind", 3, true, check_bind, run_bind},
     {"overlay", 5, true, check_overlay, run_overlay},

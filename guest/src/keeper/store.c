@@ -1,6 +1,7 @@
 #include "store.h"
 #include "btrfs.h"
 #include "numbers.h"
+#include "store-trees.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -14,6 +15,21 @@ static bool do_snapshot(char **arguments, struct failure *failure) {
   if (arguments[2] && !read_only) return fail_with(failure, EINVAL, "snapshot: %s is unknown", arguments[2]);
   return btrfs_snapshot(arguments[0], arguments[1], read_only, failure);
 }
+
+static bool do_clone(char **arguments, struct failure *failure) {
+  uint64_t bytes;
+  if (!parse_number(arguments[2], 10, UINT64_MAX, &bytes)) return fail_with(failure, EINVAL, "clone: %s is no number", arguments[2]);
+  return btrfs_clone(arguments[0], arguments[1], bytes, failure);
+}
+
+static bool do_copy(char **arguments, struct failure *failure) {
+  uint64_t process, base;
+  if (!parse_number(arguments[0], 10, INT32_MAX, &process) || !parse_number(arguments[3], 10, UINT32_MAX, &base))
+    return fail_with(failure, EINVAL, "copy: bad numbers");
+  return store_copy((int)process, arguments[1], arguments[2], (uint32_t)base, failure);
+}
+
+static bool do_remove(char **arguments, struct failure *failure) { return store_remove(arguments[0], failure); }
 
 static bool do_quota(char **arguments, struct failure *failure) { return btrfs_enable_quota(arguments[0], failure); }
 
@@ -49,6 +65,9 @@ static const struct {
     {"subvolume-create", 1, 1, do_create, "PATH"},
     {"subvolume-delete", 1, 1, do_delete, "PATH"},
     {"snapshot", 2, 3, do_snapshot, "SOURCE TARGET [ro]"},
+    {"clone", 3, 3, do_clone, "SOURCE TARGET BYTES"},
+    {"copy", 4, 4, do_copy, "PROCESS SOURCE TARGET IDS"},
+    {"remove", 1, 1, do_remove, "PATH"},
     {"quota-enable", 1, 1, do_quota, "MOUNT"},
     {"limit", 2, 2, do_limit, "PATH BYTES"},
     {"usage", 1, 1, do_usage, "PATH"},

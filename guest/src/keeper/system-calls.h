@@ -38,6 +38,20 @@ static inline int call_mount_setattr(int mount, unsigned flags, struct mount_att
   return (int)syscall(CALL_MOUNT_SETATTR, mount, "", flags | TREE_EMPTY_PATH, attributes, sizeof *attributes);
 }
 
+// As linux/capability.h has them: version 3, two words of 32 capabilities each.
+struct capability_words {
+  uint32_t effective, permitted, inheritable;
+};
+
+// Makes every capability that the caller may have effective. False with errno set.
+static inline int capabilities_raise(void) {
+  uint32_t header[2] = {0x20080522, 0};
+  struct capability_words words[2];
+  if (syscall(SYS_capget, header, words) != 0) return 0;
+  for (int i = 0; i < 2; i++) words[i].effective = words[i].permitted;
+  return syscall(SYS_capset, header, words) == 0;
+}
+
 static inline int call_close_range(unsigned first, unsigned last) { return (int)syscall(CALL_CLOSE_RANGE, first, last, 0); }
 
 #endif

@@ -3,6 +3,8 @@ export type Step =
   | { readonly kind: 'mkdir'; readonly path: string; readonly mode: number }
   | { readonly kind: 'chown'; readonly path: string; readonly uid: number; readonly gid: number }
   | { readonly kind: 'subvolume'; readonly path: string; readonly limitBytes: number }
+  | { readonly kind: 'clone'; readonly source: string; readonly path: string; readonly limitBytes: number }
+  | { readonly kind: 'copy'; readonly source: string; readonly path: string }
   | {
       readonly kind: 'bind'
       readonly source: string
@@ -19,6 +21,15 @@ export type Step =
     }
   | { readonly kind: 'tmpfs'; readonly target: string; readonly data: string }
 
+/** What the runtime finds open under a number. */
+export interface InheritedFile {
+  readonly descriptor: number
+  /** A file that is opened for reading; the name of a `socket` in the sandbox's directory. */
+  readonly path: string
+  /** `late`: opened after the steps, which may have made it. `socket`: listens. */
+  readonly kind?: 'late' | 'socket'
+}
+
 /** What the keeper does to start a machine. A link driver is a probe and a function that gives one of these. */
 export interface LaunchPlan {
   readonly argv: readonly string[]
@@ -32,12 +43,13 @@ export interface LaunchPlan {
     readonly enter: boolean
     readonly rootless: boolean
   } | null
-  /** Descriptor number and file. */
-  readonly files: readonly { readonly descriptor: number; readonly path: string }[]
+  readonly files: readonly InheritedFile[]
   /** Run after the end, for example `crun delete`. */
   readonly cleanup: readonly string[]
   /** Which limits the plan itself leaves to the cgroup of the keeper. */
   readonly cgroup: CgroupLimits | null
+  /** It goes on from captured memory, and is given a new identity before it is handed out. */
+  readonly restored?: boolean
   /** The runtime does without the system call membarrier; see flag 4 of KeeperLaunch. */
   readonly withoutMembarrier?: boolean
 }

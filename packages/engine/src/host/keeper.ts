@@ -33,7 +33,7 @@ export async function launchOnKeeper(
     environment: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
     steps: plan.steps.flatMap(stepWords),
     writes,
-    files: plan.files.flatMap((file) => [String(file.descriptor), file.path]),
+    files: plan.files.flatMap((file) => [`${file.descriptor}${FILE_KINDS[file.kind ?? 'file']}`, file.path]),
     idBase: namespace?.base ?? 0,
     idCount: namespace?.count ?? 0,
     flags:
@@ -45,6 +45,8 @@ export async function launchOnKeeper(
   return Number(done.value)
 }
 
+const FILE_KINDS = { file: '', late: '+', socket: 's' } as const
+
 function stepWords(step: Step): string[] {
   switch (step.kind) {
     case 'mkdir':
@@ -53,6 +55,10 @@ function stepWords(step: Step): string[] {
       return ['chown', step.path, String(step.uid), String(step.gid)]
     case 'subvolume':
       return ['subvolume', step.path, String(step.limitBytes)]
+    case 'clone':
+      return ['clone', step.source, step.path, String(step.limitBytes)]
+    case 'copy':
+      return ['copy', step.source, step.path]
     case 'bind':
       return ['bind', step.source, step.target, step.options.join(',') || '-']
     case 'overlay':

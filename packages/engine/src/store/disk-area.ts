@@ -1,16 +1,31 @@
-import { execFile } from 'node:child_process'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { SandboxId } from '@hearth/contract'
 import type { DiskArea } from '../drivers/link-runtime.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import { layersOf, layerSnapshot, MAXIMUM_LAYERS } from './layers.ts'
+import { captureLayer } from './live-layer.ts'
 import { openStore } from './loop-store.ts'
+import type { CapturedDisk, StoredSnapshot } from './snapshot-manifest.ts'
+import { runStore } from './store-helper.ts'
 
-const execute = promisify(execFile)
+/** Where the writable bytes of a sandbox lie. Written down with what the host holds for it. */
+export type AreaPlace = Pick<DiskArea, 'path' | 'kind' | 'layers'>
 
-/** Hands out the writable bytes of sandboxes, with the strongest limit that this host can keep. */
+/** `files`: directories of an overlay. `image`: files of the runtime's own, for example a disk; the area is there at once, and not limited. */
+export type AreaForm = 'files' | 'image'
+
+export interface CapturedArea {
+  readonly disk: CapturedDisk
+  /** What the sandbox has written itself, as far as the store can tell. */
+  readonly diskBytes: number
+}
+
+/**
+ * Hands out the writable bytes of sandboxes, with the strongest limit that this host can keep, and captures them. On btrfs an area is
+ * a subvolume, and both ways are snapshots of it. Elsewhere its files are in memory, and a capture copies what changed.
+ */
 export class DiskAreas {
   readonly #paths: HostPaths
   readonly #facts: HostFacts
@@ -28,33 +43,82 @@ export class DiskAreas {
 
   async #findKind(): Promise<'quota' | 'memory'> {
     if (!this.#facts.root || (await openStore(this.#paths)).kind !== 'btrfs') return 'memory'
-    await mkdir(join(this.#paths.store, 'areas'), { recursive: true, mode: 0o711 })
+    await mkdir(join(this.#paths.store, 'areas'), { recursive: true, mode: 0o700 })
     return 'quota'
   }
 
-  async area(id: SandboxId, directory: string, limitBytes: number): Promise<DiskArea> {
-    if ((await this.kind()) === 'quota') {
-      const path = join(this.#paths.store, 'areas', id)
-      return { path, kind: 'quota', steps: [{ kind: 'subvolume', path, limitBytes }] }
-    }
+  /** The area of a new sandbox: empty, or with the files of a snapshot. The limit is about what this sandbox writes itself. */
+  async area(
+    id: SandboxId,
+    directory: string,
+    limitBytes: number,
+    from: StoredSnapshot | null,
+    form: AreaForm = 'files',
+  ): Promise<DiskArea> {
+    const quota = (await this.kind()) === 'quota'
+    if (form === 'image') return await this.#imageArea(id, directory, from, quota)
+    if (quota) return this.#subvolumeArea(id, limitBytes, from)
+    const layers = from === null ? [] : layersOf(from, this.#paths)
     // Seen only inside the keeper's mount namespace: it vanishes with the sandbox.
     const path = join(directory, 'disk')
     await mkdir(path, { mode: 0o711 })
-    return { path, kind: 'memory', steps: [{ kind: 'tmpfs', target: path, data: `size=${limitBytes},mode=0711` }] }
+    const steps = [{ kind: 'tmpfs', target: path, data: `size=${limitBytes},mode=0711` } as const]
+    return { path, kind: 'memory', steps, layers }
+  }
+
+  #subvolumeArea(id: SandboxId, limitBytes: number, from: StoredSnapshot | null): DiskArea {
+    const path = join(this.#paths.store, 'areas', id)
+    if (from?.manifest.disk.kind === 'subvolume') {
+      const source = diskOf(from)
+      return { path, kind: 'quota', steps: [{ kind: 'clone', source, path, limitBytes }], layers: [] }
+    }
+    // One that was copied, by another host or before this one had its btrfs, lies below a new area.
+    const layers = from === null ? [] : layersOf(from, this.#paths)
+    return { path, kind: 'quota', steps: [{ kind: 'subvolume', path, limitBytes }], layers }
+  }
+
+  async #imageArea(id: SandboxId, directory: string, from: StoredSnapshot | null, quota: boolean): Promise<DiskArea> {
+    const path = quota ? join(this.#paths.store, 'areas', id) : join(directory, 'disk')
+    if (from !== null && quota && from.manifest.disk.kind === 'subvolume') {
+      await runStore(this.#paths.guest, 'clone', diskOf(from), path, '0')
+    } else {
+      if (quota) await runStore(this.#paths.guest, 'subvolume-create', path)
+      else await mkdir(path, { mode: 0o700 })
+      if (from !== null) await runStore(this.#paths.guest, 'copy', '0', diskOf(from), path, '0')
+    }
+    return { path, kind: quota ? 'quota' : 'none', steps: [], layers: [] }
+  }
+
+  /**
+   * Captures the files of a sandbox into `disk` of a snapshot's directory. On btrfs it may be writing meanwhile: the snapshot is of one
+   * instant. Elsewhere (`isInstant` is false) it must stand still, or the copy mixes moments. On failure nothing stays.
+   */
+  async capture(place: AreaPlace, idBase: number | null, directory: string): Promise<CapturedArea> {
+    const target = join(directory, 'disk')
+    if (!this.isInstant(place)) return await captureLayer(this.#paths, place, idBase, target)
+    await runStore(this.#paths.guest, 'snapshot', place.path, target, 'ro')
+    const diskBytes = (await this.usedBytes(place)) ?? 0
+    const disk: CapturedDisk =
+      place.layers.length === 0 ? { kind: 'subvolume' } : { kind: 'layer', layers: place.layers.map(layerSnapshot) }
+    return { disk, diskBytes }
+  }
+
+  /** Whether a capture of this area is of one instant by itself, so that nothing need stand still. */
+  isInstant(place: Pick<AreaPlace, 'kind' | 'layers'>): boolean {
+    return place.kind === 'quota' && place.layers.length + 1 < MAXIMUM_LAYERS
   }
 
   /** Bytes that the sandbox holds of its limit; null where only the guest can tell. */
-  async usedBytes(area: Pick<DiskArea, 'path' | 'kind'>): Promise<number | null> {
-    if (area.kind !== 'quota') return null
-    const { stdout } = await execute(this.#paths.guest, ['store', 'usage', area.path])
-    return Number(stdout)
+  async usedBytes(place: Pick<AreaPlace, 'path' | 'kind'>): Promise<number | null> {
+    if (place.kind !== 'quota') return null
+    return Number(await runStore(this.#paths.guest, 'usage', place.path))
   }
 
-  async remove(area: Pick<DiskArea, 'path' | 'kind'>): Promise<void> {
-    if (area.kind !== 'quota') return
-    // A subvolume is deleted in constant time; what is not one (a crash before the step) is removed as a directory.
-    await execute(this.#paths.guest, ['store', 'subvolume-delete', area.path]).catch(() =>
-      rm(area.path, { recursive: true, force: true }),
-    )
+  async remove(place: Pick<AreaPlace, 'path' | 'kind'>): Promise<void> {
+    if (place.kind === 'quota') await runStore(this.#paths.guest, 'remove', place.path)
   }
+}
+
+function diskOf(snapshot: StoredSnapshot): string {
+  return join(snapshot.directory, 'disk')
 }

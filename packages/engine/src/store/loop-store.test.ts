@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -35,13 +35,16 @@ describe('the store on a loop file', () => {
 
   it.runIf(root)('is made once, with all its blocks, by callers that come together', async () => {
     // A lock of a process that has died.
-    await writeFile(join(paths.home, 'store.lock'), '4194305\n')
+    await mkdir(join(paths.home, 'locks'), { recursive: true })
+    await writeFile(join(paths.home, 'locks', 'store.99'), '4194305 1 00000000-0000-0000-0000-000000000000')
     const stores = await Promise.all([1, 2, 3, 4].map(async () => await ensureStore(paths, environment)))
     expect(stores).toEqual(stores.map(() => ({ kind: 'btrfs', reason: null })))
     const image = await stat(join(paths.home, 'store.img'))
     expect(image.size).toBe(256 * 1024 * 1024)
     expect(image.blocks * 512).toBeGreaterThanOrEqual(image.size)
     expect(await mountsOf(paths.store)).toBe(1)
+    expect(await readFile('/proc/self/mounts', 'utf8')).toMatch(new RegExp(`${paths.store} btrfs rw,nosuid,nodev,`))
+    expect((await stat(paths.store)).mode & 0o777).toBe(0o700)
   })
 
   it.runIf(root)('is mounted again with its content, and left alone when it is there', async () => {

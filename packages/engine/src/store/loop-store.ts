@@ -3,12 +3,14 @@ import { chmod, mkdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { HostPaths } from '../host/host.ts'
-import { withStoreLock } from './store-lock.ts'
+import { BuildLock } from '../templates/build-lock.ts'
 
 const execute = promisify(execFile)
 
 const MiB = 1024 * 1024
 const GiB = 1024 * MiB
+/** Making a store takes seconds; who waits this long for another process waits for nothing. */
+const LOCK_WAIT_MS = 60_000
 const BTRFS_MAGIC = 0x9123_683e
 const DEFAULT_BYTES = 8 * GiB
 /** Below this btrfs has too little room for its own metadata. */
@@ -30,7 +32,9 @@ export async function ensureStore(paths: HostPaths, environment: NodeJS.ProcessE
   await mkdir(paths.store, { recursive: true, mode: 0o700 })
   const now = await inspectStore(paths)
   if (now.kind === 'btrfs' || process.getuid?.() !== 0) return now
-  return await withStoreLock(join(paths.home, 'store.lock'), async () => await mountStore(paths, environment))
+  const limit = AbortSignal.timeout(LOCK_WAIT_MS)
+  await using _lock = await BuildLock.acquire(join(paths.home, 'locks'), 'store', limit, () => undefined)
+  return await mountStore(paths, environment)
 }
 
 /** Mounts a store that the set-up made, for example after a reboot, and makes none. */
@@ -56,9 +60,9 @@ async function mountStore(paths: HostPaths, environment: NodeJS.ProcessEnv): Pro
   try {
     const image = imagePath(paths)
     if (!(await exists(image))) await makeImage(paths, image, await storeBytes(paths, environment))
-    // nodiscard: a discard would punch holes into the file and give its blocks back to the host.
-    await command('mount', ['-t', 'btrfs', '-o', 'loop,noatime,nodiscard', image, paths.store])
-    await chmod(paths.store, 0o711)
+    // nodiscard: a discard would punch holes into the file and give its blocks back to the host. SAFETY: sandboxes write what lies in it.
+    await command('mount', ['-t', 'btrfs', '-o', 'loop,noatime,nodiscard,nosuid,nodev', image, paths.store])
+    await chmod(paths.store, 0o700)
     await command(paths.guest, ['store', 'quota-enable', paths.store])
     return { kind: 'btrfs', reason: null }
   } catch (error) {

@@ -4,7 +4,7 @@ import { HearthError } from '@hearth/contract'
 import type { HostPaths } from '../../host/host.ts'
 import type { Template } from '../../templates/template.ts'
 import type { LaunchPlan, Step } from '../launch-plan.ts'
-import type { PlanInput, RuntimeContext } from '../link-runtime.ts'
+import type { DiskArea, PlanInput, RuntimeContext } from '../link-runtime.ts'
 import { hostRoot, mountedParts } from './host-root.ts'
 
 /**
@@ -30,21 +30,18 @@ export interface StagedRoot {
   readonly mounts: readonly { readonly source: string; readonly target: string }[]
 }
 
-export async function stageRoot({ request, disk, idBase }: PlanInput, { paths }: RuntimeContext): Promise<StagedRoot> {
+export async function stageRoot(input: PlanInput, { paths }: RuntimeContext): Promise<StagedRoot> {
+  const { request, disk, idBase } = input
   const { template } = request
-  const lower = await lowerLayer(template, paths)
+  const lower = [...disk.layers, await lowerLayer(template, paths)].join(':')
   const stage = idBase === null ? join(request.directory, 'stage') : STAGE
   const at = { root: join(stage, 'root'), disk: join(stage, 'disk'), guest: join(stage, 'guest') }
   const upper = join(at.disk, 'upper')
   const work = join(at.disk, 'work')
   const steps: Step[] = [
     ...[stage, at.root, at.disk, at.guest].map((path) => ({ kind: 'mkdir', path, mode: 0o755 }) as const),
-    // The overlay's options can be read inside: they shall name the stage, not Hearth's home.
-    { kind: 'bind', source: disk.path, target: at.disk, options: [] },
+    ...openArea(disk, idBase, at.disk),
     { kind: 'bind', source: dirname(paths.guest), target: at.guest, options: ['ro'] },
-    { kind: 'mkdir', path: upper, mode: 0o755 },
-    { kind: 'mkdir', path: work, mode: 0o700 },
-    ...(idBase === null ? [] : [{ kind: 'chown', path: upper, uid: idBase, gid: idBase } as const]),
     { kind: 'overlay', target: at.root, lower, upper, work, options: idBase === null ? ['userxattr'] : ['idmap'] },
   ]
   return {
@@ -54,6 +51,22 @@ export async function stageRoot({ request, disk, idBase }: PlanInput, { paths }:
     guest: join(at.guest, basename(paths.guest)),
     mounts: template.kind === 'host' ? mountedParts(template) : [],
   }
+}
+
+/**
+ * Shows the area on the stage, since the overlay's options can be read inside: they shall name the stage, not Hearth's home. What lies
+ * on disk belongs to ids from 0 on, whoever's area it becomes after a fork; the mount shows it as the sandbox's own ids.
+ */
+function openArea(disk: DiskArea, idBase: number | null, stage: string): Step[] {
+  const mapped = disk.kind === 'quota' && idBase !== null
+  const upper = join(disk.path, 'upper')
+  return [
+    { kind: 'mkdir', path: upper, mode: 0o755 },
+    { kind: 'mkdir', path: join(disk.path, 'work'), mode: 0o700 },
+    // A tmpfs cannot be id-mapped by every kernel. Its files have the sandbox's ids, and a copy of it is shifted back.
+    ...(mapped || idBase === null ? [] : [{ kind: 'chown', path: upper, uid: idBase, gid: idBase } as const]),
+    { kind: 'bind', source: disk.path, target: stage, options: mapped ? ['idmap'] : [] },
+  ]
 }
 
 /** The user namespace of a runtime that is executed inside it. */

@@ -70,7 +70,8 @@ async function launchIn(
 async function trialDisk(directory: string): Promise<DiskArea> {
   const path = join(directory, 'disk')
   await mkdir(path, { mode: 0o711 })
-  return { path, kind: 'memory', steps: [{ kind: 'tmpfs', target: path, data: `size=${TRIAL_DISK_BYTES},mode=0711` }] }
+  const steps = [{ kind: 'tmpfs', target: path, data: `size=${TRIAL_DISK_BYTES},mode=0711` } as const]
+  return { path, kind: 'memory', steps, layers: [] }
 }
 
 function messageOf(error: unknown): string {

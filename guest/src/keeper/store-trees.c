@@ -1,0 +1,58 @@
+#define _GNU_SOURCE
+#include "store-trees.h"
+#include "namespace.h"
+#include "tree-copy.h"
+#include "tree-entry.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool enter(int process, const char *name, int kind, struct failure *failure) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/ns/%s", process, name);
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return fail_with(failure, errno, "copy: %s", path);
+  int result = setns(descriptor, kind);
+  int number = errno;
+  close(descriptor);
+  return result == 0 || fail_with(failure, number, "copy: setns %s", path);
+}
+
+static int open_tree(const char *path, struct failure *failure) {
+  int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (directory < 0) fail_with(failure, errno, "copy: %s", path);
+  return directory;
+}
+
+// Opened first, both: the descriptors of the namespaces are found in the /proc of the one that is left.
+static bool enter_both(int process, struct failure *failure) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/ns/mnt", process);
+  int mounts = open(path, O_RDONLY | O_CLOEXEC);
+  if (mounts < 0) return fail_with(failure, errno, "copy: %s", path);
+  bool inside = geteuid() == 0 || enter(process, "user", CLONE_NEWUSER, failure);
+  if (inside && setns(mounts, CLONE_NEWNS) != 0) inside = fail_with(failure, errno, "copy: setns %s", path);
+  close(mounts);
+  return inside;
+}
+
+bool store_copy(int process, const char *source, const char *target, uint32_t base, struct failure *failure) {
+  int to = open_tree(target, failure);
+  if (to < 0) return false;
+  int from = -1;
+  bool done = process == 0 || enter_both(process, failure);
+  if (done) from = open_tree(source, failure);
+  done = done && from >= 0 && tree_copy(from, to, base, failure);
+  if (from >= 0) close(from);
+  close(to);
+  return done;
+}
+
+bool store_remove(const char *path, struct failure *failure) {
+  struct failure ignored;
+  // Where a user may not have namespaces it is tried as the user.
+  if (geteuid() != 0) (void)rootless_enter(&ignored);
+  return tree_remove_at(AT_FDCWD, path) || fail_with(failure, errno, "remove %s", path);
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+const SEAL = 'memory.json'
+const CHUNK_BYTES = 1024 * 1024
+
+/** What each file of a snapshot's memory was when it was taken. */
+const sealSchema = z.record(z.string(), z.object({ bytes: z.int().min(0), sha256: z.string() }))
+export type MemorySeal = z.output<typeof sealSchema>
+
+/** Reads the memory of a new snapshot once and notes its checksums. Nobody waits for it: until it is done the memory cannot be checked. */
+export function sealInBackground(directory: string): void {
+  // A snapshot that is removed meanwhile needs none, and `check` makes up for one that could not be written.
+  void sealMemory(directory).catch(() => undefined)
+}
+
+export async function sealMemory(directory: string): Promise<MemorySeal> {
+  const seal = await hashMemory(join(directory, 'memory'))
+  const draft = join(directory, `${SEAL}.new`)
+  await writeFile(draft, JSON.stringify(seal), { mode: 0o600 })
+  await rename(draft, join(directory, SEAL))
+  return seal
+}
+
+/** Null when there is none yet, or it cannot be read. */
+export async function readSeal(directory: string): Promise<MemorySeal | null> {
+  const text = await readFile(join(directory, SEAL), 'utf8').catch(() => null)
+  try {
+    return text === null ? null : (sealSchema.safeParse(JSON.parse(text)).data ?? null)
+  } catch {
+    return null
+  }
+}
+
+export async function hashMemory(directory: string): Promise<MemorySeal> {
+  const seal: Record<string, MemorySeal[string]> = {}
+  for (const name of (await readdir(directory)).toSorted()) {
+    const path = join(directory, name)
+    const hash = createHash('sha256')
+    const { size } = await stat(path)
+    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) hash.update(chunk as Buffer)
+    seal[name] = { bytes: size, sha256: hash.digest('hex') }
+  }
+  return seal
+}

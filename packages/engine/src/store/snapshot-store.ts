@@ -1,0 +1,155 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HearthError, snapshotIdSchema, type SnapshotId } from '@hearth/contract'
+import type { HostPaths } from '../host/host.ts'
+import { claimDraft, isDraftOwned, readManifest, releaseDraft, retract, writeManifest } from './snapshot-files.ts'
+import { snapshotsDirectory } from './layers.ts'
+import { sealInBackground } from './memory-seal.ts'
+import type { SnapshotManifest, StoredSnapshot } from './snapshot-manifest.ts'
+import { SnapshotNames } from './snapshot-names.ts'
+import { runStore, typedStoreError } from './store-helper.ts'
+
+/** What `collect` removed. */
+export interface Collected {
+  /** Begun by processes that have died. */
+  readonly unfinished: readonly SnapshotId[]
+  /** Of forks whose last child has gone. */
+  readonly forks: readonly SnapshotId[]
+}
+
+/**
+ * The snapshots of one home, a directory each. It is whole once it has a manifest, which is written last and never changed. Safe between
+ * processes that share the home.
+ */
+export class SnapshotStore {
+  readonly #paths: HostPaths
+  readonly #directory: string
+  readonly #names: SnapshotNames
+
+  constructor(paths: HostPaths) {
+    this.#paths = paths
+    this.#directory = snapshotsDirectory(paths)
+    this.#names = new SnapshotNames(join(paths.store, 'names'))
+  }
+
+  /** Makes the directory of a snapshot that this process is going to fill. Nobody sees it before `commit`; when this process dies it is swept. */
+  async draft(id: SnapshotId): Promise<{ readonly directory: string }> {
+    const directory = this.#path(id)
+    try {
+      await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+      await mkdir(directory, { mode: 0o700 })
+      await claimDraft(directory)
+    } catch (error) {
+      throw typedStoreError(error)
+    }
+    return { directory }
+  }
+
+  /** Makes a draft a snapshot. A name that another one has is refused with `conflict`, and the draft stays the caller's. */
+  async commit(id: SnapshotId, manifest: SnapshotManifest): Promise<StoredSnapshot> {
+    const directory = this.#path(id)
+    const { name } = manifest.info
+    if (manifest.info.id !== id) throw new HearthError('internal', `the manifest of ${id} is about ${manifest.info.id}`)
+    if (name !== null) await this.#names.claim(name, id, async (other) => (await this.#read(other)) !== null)
+    try {
+      // A fork is of no use after the crash that would lose it.
+      await writeManifest(directory, manifest, manifest.kind !== 'fork')
+    } catch (error) {
+      if (name !== null) await this.#names.release(name, id)
+      throw typedStoreError(error)
+    }
+    await releaseDraft(directory)
+    if (manifest.memory !== null && manifest.kind !== 'fork') sealInBackground(directory)
+    return { id, directory, manifest }
+  }
+
+  /** Gives up a draft, whatever it holds. */
+  async discard(id: SnapshotId): Promise<void> {
+    await runStore(this.#paths.guest, 'remove', this.#path(id))
+  }
+
+  async get(idOrName: string): Promise<StoredSnapshot> {
+    const id = snapshotIdSchema.safeParse(idOrName).data ?? (await this.#names.find(idOrName))
+    const found = id === null ? null : await this.#read(id)
+    if (found === null) throw new HearthError('snapshot_not_found', `there is no snapshot ${idOrName}`)
+    return found
+  }
+
+  /** Oldest first. Those of forks too: a caller that lists for people leaves them out. */
+  async list(): Promise<StoredSnapshot[]> {
+    const found = await Promise.all((await this.#ids()).map((id) => this.#read(id)))
+    return found.filter((snapshot) => snapshot !== null)
+  }
+
+  /** Refused with `snapshot_in_use` when the caller says so, or when another snapshot's files lie on top of its own. */
+  async remove(id: SnapshotId, inUse: ReadonlySet<SnapshotId>): Promise<void> {
+    const snapshot = await this.get(id)
+    if (inUse.has(id)) throw new HearthError('snapshot_in_use', `a sandbox was made from snapshot ${id}`)
+    const dependent = (await this.list()).find(({ manifest }) => layersBelow(manifest).includes(id))
+    if (dependent !== undefined)
+      throw new HearthError('snapshot_in_use', `snapshot ${dependent.id} is made of what changed since ${id}`)
+    await this.#remove(snapshot)
+  }
+
+  /** Takes the memory out of a fork's snapshot, when its children have it. */
+  async dropMemory(id: SnapshotId): Promise<void> {
+    await runStore(this.#paths.guest, 'remove', join(this.#path(id), 'memory'))
+  }
+
+  /** Removes what nobody can use any more: drafts of dead processes, and snapshots of forks that neither `inUse` nor another snapshot names. */
+  async collect(inUse: ReadonlySet<SnapshotId>): Promise<Collected> {
+    const unfinished: SnapshotId[] = []
+    for (const id of await this.#ids()) {
+      if ((await this.#read(id)) !== null || (await isDraftOwned(this.#path(id)))) continue
+      await this.discard(id)
+      unfinished.push(id)
+    }
+    const forks = await this.#collectForks(inUse)
+    await this.#names.collect(async (id) => (await this.#read(id)) !== null || (await isDraftOwned(this.#path(id))))
+    return { unfinished, forks }
+  }
+
+  async #collectForks(inUse: ReadonlySet<SnapshotId>): Promise<SnapshotId[]> {
+    const kept = await this.list()
+    const removed: SnapshotId[] = []
+    // The youngest first: what lies on top goes before what it lies on.
+    for (const snapshot of kept.toReversed()) {
+      const { id, manifest } = snapshot
+      const below = kept.some((other) => !removed.includes(other.id) && layersBelow(other.manifest).includes(id))
+      if (manifest.kind !== 'fork' || inUse.has(id) || below) continue
+      await this.#remove(snapshot)
+      removed.push(id)
+    }
+    return removed
+  }
+
+  /** Without its manifest it is nothing, and with a dead owner it is swept: a crash in between leaves no half snapshot. */
+  async #remove({ id, directory, manifest }: StoredSnapshot): Promise<void> {
+    await claimDraft(directory)
+    await retract(directory)
+    if (manifest.info.name !== null) await this.#names.release(manifest.info.name, id)
+    await runStore(this.#paths.guest, 'remove', directory)
+  }
+
+  async #ids(): Promise<SnapshotId[]> {
+    const names = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return []
+      throw error
+    })
+    return names.toSorted().flatMap((name) => snapshotIdSchema.safeParse(name).data ?? [])
+  }
+
+  async #read(id: SnapshotId): Promise<StoredSnapshot | null> {
+    const directory = this.#path(id)
+    const manifest = await readManifest(directory, id)
+    return manifest === null ? null : { id, directory, manifest }
+  }
+
+  #path(id: SnapshotId): string {
+    return join(this.#directory, id)
+  }
+}
+
+function layersBelow(manifest: SnapshotManifest): readonly SnapshotId[] {
+  return manifest.disk.kind === 'layer' ? manifest.disk.layers : []
+}

@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { HearthError } from '@hearth/contract'
+
+const execute = promisify(execFile)
+
+/** The errors of an operating system that has no room left, for anybody or for this limit. */
+const FULL = new Set([28, 122])
+
+/** Runs one operation of the guest program's `store` mode and gives what it printed. Throws `store_full`, or `internal` with its message. */
+export async function runStore(guest: string, ...words: readonly string[]): Promise<string> {
+  try {
+    return (await execute(guest, ['store', ...words], { maxBuffer: 1024 * 1024 })).stdout
+  } catch (cause) {
+    throw storeFailure(cause, words[0] ?? '')
+  }
+}
+
+function storeFailure(cause: unknown, operation: string): HearthError {
+  const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause)
+  const [, number = '', text = said] = /^(\d+) (.*)$/s.exec(said) ?? []
+  return storeError(Number(number), `${operation}: ${text}`, cause)
+}
+
+/** An error number of the host, met while the store was used. */
+export function storeError(errno: number, message: string, cause?: unknown): HearthError {
+  const code = FULL.has(errno) ? 'store_full' : 'internal'
+  return new HearthError(code, message, { cause, context: { errno } })
+}
+
+/** What Node said of a file of the store: `store_full` when it is about room, else the same error. */
+export function typedStoreError(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : null
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
+  return storeError(28, error instanceof Error ? error.message : String(error), error)
+}
