@@ -112,6 +112,11 @@ export const ERROR_CODES = {
     suggestion: 'The message has the error of the operating system in the sandbox.',
   },
   port_refused: { status: 502, retryable: true, suggestion: 'Nothing listens on that port in the sandbox yet.' },
+  egress_refused: {
+    status: 403,
+    retryable: false,
+    suggestion: 'Allow the name in the policy of the sandbox; `hearth policy show ID` prints what it allows.',
+  },
   watch_failed: { status: 422, retryable: false, suggestion: 'Watch a smaller directory.' },
   protocol_violation: {
     status: 502,

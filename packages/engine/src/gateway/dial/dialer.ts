@@ -1,0 +1,76 @@
+import { lookup } from 'node:dns/promises'
+import { connect, type Socket } from 'node:net'
+import { HearthError, type Refusal } from '@hearth/contract'
+import { isPublic, isWithin } from '../policy/addresses.ts'
+
+/** The addresses of a name. */
+export type Resolve = (name: string) => Promise<readonly string[]>
+
+export interface DialOptions {
+  /** Networks that are not public and may be dialed nevertheless. */
+  readonly addresses: readonly string[]
+  readonly signal?: AbortSignal
+}
+
+const CONNECT_MS = 10_000
+const ADDRESSES = 8
+
+/** Resolves a name, keeps the addresses that may be dialed, and dials those: what was checked is what is connected to. */
+export class Dialer {
+  readonly #resolve: Resolve
+
+  constructor(resolve: Resolve = systemResolve) {
+    this.#resolve = resolve
+  }
+
+  async dial(name: string, port: number, options: DialOptions): Promise<Socket> {
+    const found = await this.#resolve(name).catch((cause: unknown) => {
+      throw dialRefused('name_not_found', `${name} has no address`, cause)
+    })
+    const usable = found.filter((address) => isPublic(address) || isWithin(address, options.addresses))
+    if (usable.length === 0) {
+      throw found.length === 0
+        ? dialRefused('name_not_found', `${name} has no address`)
+        : dialRefused('address_not_public', `${name} leads to ${found.slice(0, 3).join(', ')}, which is not public`)
+    }
+    let last: unknown = null
+    for (const address of usable.slice(0, ADDRESSES)) {
+      options.signal?.throwIfAborted()
+      try {
+        return await connectTo(address, port, options.signal)
+      } catch (error) {
+        last = error
+      }
+    }
+    throw new HearthError('port_refused', `${name}:${port} cannot be reached: ${(last as Error).message}`, {
+      cause: last,
+    })
+  }
+}
+
+/** As the host itself would, /etc/hosts included. */
+async function systemResolve(name: string): Promise<readonly string[]> {
+  return (await lookup(name, { all: true, order: 'ipv4first' })).map(({ address }) => address)
+}
+
+function connectTo(host: string, port: number, signal: AbortSignal | undefined): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  const timeout = AbortSignal.timeout(CONNECT_MS)
+  const socket = connect({
+    host,
+    port,
+    allowHalfOpen: true,
+    noDelay: true,
+    signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+  })
+  socket.once('error', reject)
+  socket.once('connect', () => {
+    socket.off('error', reject)
+    resolve(socket)
+  })
+  return promise
+}
+
+function dialRefused(refusal: Refusal, message: string, cause?: unknown): HearthError {
+  return new HearthError('egress_refused', message, { cause, context: { refusal } })
+}
