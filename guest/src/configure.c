@@ -8,6 +8,7 @@
 
 #include "answer.h"
 #include "identity.h"
+#include "machine/limits.h"
 #include "paths.h"
 #include "requests.h"
 #include "users.h"
@@ -66,6 +67,9 @@ void serve_configure(uint32_t channel, const struct message_configure *message) 
   if (error) return answer_failed(channel, error, "workdir %.*s", (int)message->workdir.length, (const char *)message->workdir.bytes);
   error = set_environment(message->environment);
   if (error) return answer_failed(channel, error, "environment");
+  // A machine that was started ahead of time has another limit than the sandbox that it becomes.
+  error = limits_change_pids(message->pids);
+  if (error) return answer_failed(channel, error, "limit of processes");
   configuration.open_files = message->open_files;
   configuration.pids = message->pids;
   if (message->retained_output_bytes) {

@@ -166,7 +166,8 @@ int memory_main(int argc, char **argv) {
   }
   bool done = find_machine(keeper, number, bytes, &capture, &failure) && flush(argv[5], &failure);
   if (done) {
-    capture.target = open(argv[4], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    // For reading by the users of the machines that go on from it, through a descriptor: the directory is closed to them.
+    capture.target = open(argv[4], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
     done = capture.target >= 0 ? copy_machine(&capture, argv[4], &failure) : fail_with(&failure, errno, "memory: %s", argv[4]);
     if (!done && capture.target >= 0) unlink(argv[4]);
   }

@@ -63,10 +63,18 @@ static bool check_mkdir(char *const *arguments, bool can_map) {
   return parse_number(arguments[1], 8, 07777, &mode);
 }
 
+// SAFETY: a root may hold what untrusted code has put there. A link in the place of a directory would lead the mounts that follow elsewhere.
+static bool is_directory(const char *path) {
+  struct stat status;
+  if (lstat(path, &status) != 0) return false;
+  errno = ENOTDIR;
+  return S_ISDIR(status.st_mode);
+}
+
 static bool run_mkdir(struct step_context *context, char *const *arguments) {
   uint64_t mode;
   parse_number(arguments[1], 8, 07777, &mode);
-  if (mkdir(arguments[0], 0700) != 0) return errno == EEXIST || fail_with(context->failure, errno, "mkdir %s", arguments[0]);
+  if (mkdir(arguments[0], 0700) != 0) return (errno == EEXIST && is_directory(arguments[0])) || fail_with(context->failure, errno, "mkdir %s", arguments[0]);
   // Not by mkdir itself, which heeds the umask.
   if (chmod(arguments[0], (mode_t)mode) != 0) return fail_with(context->failure, errno, "chmod %s", arguments[0]);
   return true;

@@ -17,6 +17,7 @@
 #define NOT_LOOKED_FOR (-2)
 
 static int memory_events = NOT_LOOKED_FOR;
+static int pids_max = -1;
 
 static bool write_text(const char *path, const char *text) {
   int descriptor = open(path, O_WRONLY | O_CLOEXEC);
@@ -29,7 +30,7 @@ static bool write_text(const char *path, const char *text) {
 }
 
 // RLIMIT_NPROC does not bind root, and kernel.threads-max would count the kernel's own threads; the pids controller does what is meant.
-// Everything is a descendant of this process and so inherits its group. The hierarchy is needed no longer afterwards, but for one open file.
+// Everything is a descendant of this process and so inherits its group. The hierarchy is needed no longer afterwards, but for two open files.
 bool limits_set_pids(unsigned long count) {
   char text[32];
   snprintf(text, sizeof text, "%lu", count + HEADROOM);
@@ -37,10 +38,18 @@ bool limits_set_pids(unsigned long count) {
   bool set = write_text(HIERARCHY "/cgroup.subtree_control", "+pids +memory") && (mkdir(GROUP, 0755) == 0 || errno == EEXIST) &&
              write_text(GROUP "/pids.max", text) && write_text(GROUP "/cgroup.procs", "0");
   int error = errno;
+  pids_max = open(GROUP "/pids.max", O_WRONLY | O_CLOEXEC);
   memory_events = open(GROUP "/memory.events", O_RDONLY | O_CLOEXEC);
   umount2(HIERARCHY, MNT_DETACH);
   errno = error;
   return set;
+}
+
+int limits_change_pids(unsigned long count) {
+  char text[32];
+  if (pids_max < 0 || count == 0) return 0;
+  int length = snprintf(text, sizeof text, "%lu", count + HEADROOM);
+  return pwrite(pids_max, text, (size_t)length, 0) == length ? 0 : errno;
 }
 
 // cgroup v2 and v1 of a container, as engines show them. Looked for before anything else runs here.

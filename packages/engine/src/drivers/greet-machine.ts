@@ -9,19 +9,25 @@ const FLAGS = { makeWorkdir: 1, renewed: 2 } as const
 const CONFIRMATIONS = { hostname: 1, clock: 2, randomness: 4 } as const
 
 /** Says hello and gives a new machine its identity. It may be handed out afterwards. */
-export async function greet(link: Link, request: LaunchRequest): Promise<void> {
+export async function greet(link: Link, request: LaunchRequest, restored: boolean): Promise<void> {
+  const renewed = restored || request.from !== null
   const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: request.signal }
   const configure = (): Promise<number> =>
-    link.ask('Configure', configuration(request), ({ value }) => exactNumber(value, 'what is confirmed'), options)
+    link.ask(
+      'Configure',
+      configuration(request, renewed),
+      ({ value }) => exactNumber(value, 'what is confirmed'),
+      options,
+    )
   // One that goes on where another stood gets its clock when it can take it.
-  if (request.from?.manifest.memory != null) {
+  if (restored) {
     await link.hello(options)
     requireRenewed(await configure())
     return
   }
   // Together: the guest takes them in order, and nobody waits for the way back in between.
   const [, confirmed] = await Promise.all([link.hello(options), configure()])
-  if (request.from !== null) requireRenewed(confirmed)
+  if (renewed) requireRenewed(confirmed)
 }
 
 /** SAFETY: a copy that kept the name, the clock or the random numbers of its parent is not handed out. */
@@ -32,7 +38,7 @@ function requireRenewed(confirmed: number): void {
   throw new HearthError('launch_failed', `the copy did not confirm that its ${names} is its own`)
 }
 
-function configuration(request: LaunchRequest): Messages['Configure'] {
+function configuration(request: LaunchRequest, renewed: boolean): Messages['Configure'] {
   return {
     hostname: request.hostname,
     realtimeNanoseconds: BigInt(Date.now()) * 1_000_000n,
@@ -43,6 +49,6 @@ function configuration(request: LaunchRequest): Messages['Configure'] {
     openFiles: request.limits.openFiles,
     pids: request.limits.pids,
     retainedOutputBytes: BOUNDS.retainedOutputBytes,
-    flags: FLAGS.makeWorkdir | (request.from === null ? 0 : FLAGS.renewed),
+    flags: FLAGS.makeWorkdir | (renewed ? FLAGS.renewed : 0),
   }
 }

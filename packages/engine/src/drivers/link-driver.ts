@@ -75,7 +75,8 @@ export class LinkDriver implements Driver {
       const plan = await this.#plan({ request, disk, idBase })
       const writes = plan.cgroup === null ? [] : this.#services.cgroups.limitWrites(keeper.cgroup, plan.cgroup)
       await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, writes)
-      return await this.#open(request.id, request.directory, keeper.socket, resources, request)
+      const restored = plan.restored ?? request.from?.manifest.memory != null
+      return await this.#open(request, keeper.socket, resources, restored)
     } catch (error) {
       throw await this.#undo(error, request, keeper, resources)
     }
@@ -104,6 +105,7 @@ export class LinkDriver implements Driver {
     const socket = await connectKeeper(directory)
     const { machine } = this.#machine(id, directory, socket, resources)
     try {
+      await this.#runtime.memory?.recover?.({ id, sandboxDirectory: directory }, this.#services)
       // What it was told before its engine died may still be on its way: saying it again settles it. A frozen guest is greeted when it wakes.
       if (paused) await machine.pause()
       else await machine.resume()
@@ -117,14 +119,13 @@ export class LinkDriver implements Driver {
 
   /** Says hello and gives a new machine its identity. */
   async #open(
-    id: SandboxId,
-    directory: string,
+    request: LaunchRequest,
     socket: Socket,
     resources: MachineResources,
-    request: LaunchRequest,
+    restored: boolean,
   ): Promise<Machine> {
-    const { link, machine } = this.#machine(id, directory, socket, resources)
-    await greet(link, request)
+    const { link, machine } = this.#machine(request.id, request.directory, socket, resources)
+    await greet(link, request, restored)
     return machine
   }
 
@@ -157,7 +158,8 @@ export class LinkDriver implements Driver {
       hostStats: async () => {
         const [memoryBytes, diskUsedBytes] = await Promise.all([
           this.#runtime.countedElsewhere === true ? null : this.#services.cgroups.memoryBytes(resources.cgroup),
-          this.#services.disks.usedBytes(resources.disk),
+          // What an image holds is for its own kernel to say.
+          this.#runtime.diskForm === 'image' ? null : this.#services.disks.usedBytes(resources.disk),
         ])
         return {
           ...(memoryBytes === null ? {} : { memoryBytes }),

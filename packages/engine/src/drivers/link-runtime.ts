@@ -62,6 +62,8 @@ export interface RuntimeMemory {
   ): Promise<{ readonly pausedMs: number; readonly memory: MemoryCapture }>
   /** As `plan`, for a machine that goes on where the captured one stood still. It is greeted with Hello, which thaws it. */
   planRestore(input: RestoreInput, context: RuntimeContext): Promise<LaunchPlan>
+  /** Lets a machine go on whose engine died while it stood still to be captured. Nothing when it runs. */
+  recover?(input: { readonly id: SandboxId; readonly sandboxDirectory: string }, context: RuntimeContext): Promise<void>
   /** Throws `snapshot_incompatible`, and says what differs, when it cannot be restored here with these limits. */
   check(manifest: SnapshotManifest, limits: Limits, context: RuntimeContext): Promise<void>
 }

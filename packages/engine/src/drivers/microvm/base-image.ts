@@ -1,5 +1,5 @@
-import { access, mkdir, readFile, readdir, rm, truncate, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, mkdir, open, readFile, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { DirectoryTemplate, Progress } from '../../templates/template.ts'
 import { findProgram } from '../staging/programs.ts'
 import { makeOnce } from '../staging/write-once.ts'
@@ -11,6 +11,8 @@ const IMAGE = 'base.ext4'
 const ORIGIN = 'origin'
 const BLOCK_BYTES = 4096
 const INODE_BYTES = 256
+/** Where ext4 has its identifier: field 0x68 of the superblock. */
+const SUPERBLOCK_IDENTIFIER = 1024 + 0x68
 
 /**
  * A template's root as a read-only disk, made at first use and kept by the template's digest. ext4 is built into the kernel: next to
@@ -22,9 +24,9 @@ export async function baseImage(
   root: boolean,
   progress: Progress,
 ): Promise<string> {
-  const parent = join(cache, 'microvm-images')
-  const directory = join(parent, imageName(template.digest))
-  const image = join(directory, IMAGE)
+  const image = baseImagePath(cache, template.digest)
+  const directory = dirname(image)
+  const parent = dirname(directory)
   if (await exists(image)) return image
   progress(`making a disk of the template ${template.name}`)
   await removeOrphans(parent)
@@ -34,6 +36,29 @@ export async function baseImage(
     await build(template.root, join(draft, IMAGE), root)
   })
   return image
+}
+
+/** Where the image of a template is, if it was made. */
+export function baseImagePath(cache: string, digest: string): string {
+  return join(cache, 'microvm-images', imageName(digest), IMAGE)
+}
+
+/**
+ * The random identifier that the image got when it was made. A machine that ran on it has parts of it in memory, so that it cannot go on
+ * with another one, though made of the same files. Null when there is none.
+ */
+export async function baseImageIdentity(image: string): Promise<string | null> {
+  const handle = await open(image).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (handle === null) return null
+  try {
+    const { buffer } = await handle.read(Buffer.alloc(16), 0, 16, SUPERBLOCK_IDENTIFIER)
+    return buffer.toString('hex')
+  } finally {
+    await handle.close()
+  }
 }
 
 function imageName(digest: string): string {

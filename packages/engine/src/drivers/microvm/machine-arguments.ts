@@ -1,16 +1,30 @@
 import type { Accelerator } from './accelerator.ts'
+import { descriptorPath } from './confinement.ts'
 import type { Qemu } from './qemu.ts'
 
-/** What a machine is made of. The paths are as QEMU sees them, inside its confinement. */
+/** The numbers under which QEMU finds its files open. */
+export const DESCRIPTORS = {
+  kernel: 3,
+  initramfs: 4,
+  base: 5,
+  upper: 6,
+  memory: 7,
+  /** Where the state of its devices goes when it is captured. */
+  saved: 8,
+  control: 9,
+  /** The state of the devices that it goes on from. */
+  state: 10,
+} as const
+
+/** What a machine is made of. */
 export interface MachineShape {
-  readonly kernel: string
-  readonly initramfs: string
-  readonly base: string
-  readonly upper: string
   readonly memoryBytes: number
   readonly processors: number
-  readonly pids: number
   readonly accelerator: Accelerator
+  /** Its memory is the private copy of a file, and it is controlled: it can be captured. */
+  readonly capturable: boolean
+  /** A kernel that is told how many processes there may be, or the state of a machine that ran before. */
+  readonly start: { readonly kind: 'boot'; readonly pids: number } | { readonly kind: 'restore' }
 }
 
 const MiB = 1024 * 1024
@@ -23,10 +37,11 @@ export function memoryMebibytes(memoryBytes: number): number {
   return Math.max(LEAST_MEMORY_MIB, Math.ceil(memoryBytes / MiB))
 }
 
-/** Arguments of QEMU for one machine whose link is descriptor 0. No network, no console, no monitor: nothing but disks and one port. */
+/** Arguments of QEMU for one machine whose link is descriptor 0. No network, no console: nothing but disks and one port. */
 export function machineArguments(qemu: Qemu, shape: MachineShape): string[] {
+  const memory = shape.capturable ? ',memory-backend=memory,suppress-vmdesc=on' : ''
   const parameters = [
-    ['-M', 'microvm,isa-serial=off,ioapic2=off,x-option-roms=off', '-bios', qemu.firmware],
+    ['-M', `microvm,isa-serial=off,ioapic2=off,x-option-roms=off${memory}`, '-bios', qemu.firmware],
     // Without `max` the emulated processor has no deadline timer, and an idle machine ticks 250 times a second. The two features
     // that are taken away make kernel and libc copy byte by byte, which emulation does twice as slowly as by words.
     shape.accelerator.kind === 'kvm'
@@ -35,29 +50,53 @@ export function machineArguments(qemu: Qemu, shape: MachineShape): string[] {
     ['-m', String(memoryMebibytes(shape.memoryBytes)), '-smp', String(shape.processors)],
     ['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot'],
     ['-global', 'virtio-mmio.force-legacy=false'],
-    ['-kernel', shape.kernel, '-initrd', shape.initramfs, '-append', commandLine(shape)],
+    start(shape),
     ['-chardev', 'socket,id=link,fd=0', '-device', 'virtio-serial-device,max_ports=2'],
     ['-device', 'virtserialport,chardev=link,name=hearth'],
-    disk('base', shape.base, 'readonly=on'),
+    disk('base', descriptorPath(DESCRIPTORS.base), 'readonly=on'),
     // The upper is as disposable as its machine: what a crash of the host would lose is lost with the machine anyway.
-    disk('upper', shape.upper, 'cache=unsafe,discard=unmap'),
+    disk('upper', descriptorPath(DESCRIPTORS.upper), 'cache=unsafe,discard=unmap'),
+    shape.capturable ? capturable(shape.memoryBytes) : [],
     // SAFETY: what a guest that took over QEMU could still ask of the host's kernel.
     ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
   ]
   return [qemu.program, ...parameters.flat()]
 }
 
+/**
+ * The device state that is saved on command has neither a section of settings nor a description at its end, so that none is expected.
+ * SAFETY: the memory's file is shared by many machines: QEMU has it for reading only, also should a guest take it over.
+ */
+function capturable(memoryBytes: number): string[] {
+  const size = `size=${memoryMebibytes(memoryBytes)}M`
+  return [
+    '-object',
+    `memory-backend-file,id=memory,${size},mem-path=${descriptorPath(DESCRIPTORS.memory)},share=off,readonly=on,rom=off`,
+    ...['-global', 'migration.send-configuration=off'],
+    ...['-chardev', `socket,id=control,fd=${DESCRIPTORS.control},server=on,wait=off`],
+    ...['-mon', 'chardev=control,mode=control'],
+  ]
+}
+
+function start(shape: MachineShape): string[] {
+  if (shape.start.kind === 'restore') return ['-incoming', `fd:${DESCRIPTORS.state}`]
+  const { kernel, initramfs } = DESCRIPTORS
+  const words = commandLine(shape.accelerator, shape.start.pids)
+  return ['-kernel', descriptorPath(kernel), '-initrd', descriptorPath(initramfs), '-append', words]
+}
+
 function disk(id: string, path: string, options: string): string[] {
   return [
     '-drive',
-    `id=${id},if=none,file=${path},format=raw,${options}`,
+    // A host whose disk is full says so to the guest, instead of stopping the machine.
+    `id=${id},if=none,file=${path},format=raw,werror=report,rerror=report,${options}`,
     '-device',
     `virtio-blk-device,drive=${id},serial=${id}`,
   ]
 }
 
 /** The kernel's command line; the words that begin with `hearth.` are the guest's (see guest/protocol.md). */
-function commandLine(shape: MachineShape): string {
+function commandLine(accelerator: Accelerator, pids: number): string {
   const words = [
     'quiet',
     'loglevel=0',
@@ -68,11 +107,10 @@ function commandLine(shape: MachineShape): string {
     'ipv6.disable=1',
     'audit=0',
   ]
-  if (shape.accelerator.kind === 'tcg') {
-    const { tscKhz } = shape.accelerator
+  if (accelerator.kind === 'tcg') {
     // An emulated processor does not speculate, so that there is nothing to mitigate.
-    words.push('no_timer_check', 'tsc=reliable', `tsc_early_khz=${tscKhz}`, 'mitigations=off')
+    words.push('no_timer_check', 'tsc=reliable', `tsc_early_khz=${accelerator.tscKhz}`, 'mitigations=off')
   }
-  words.push('hearth.base=/dev/vda', 'hearth.basetype=ext4', 'hearth.upper=/dev/vdb', `hearth.pids=${shape.pids}`)
+  words.push('hearth.base=/dev/vda', 'hearth.basetype=ext4', 'hearth.upper=/dev/vdb', `hearth.pids=${pids}`)
   return words.join(' ')
 }

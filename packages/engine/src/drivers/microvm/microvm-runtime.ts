@@ -1,15 +1,11 @@
-import { chown } from 'node:fs/promises'
-import { join } from 'node:path'
-import { HearthError } from '@hearth/contract'
 import type { Progress, Template } from '../../templates/template.ts'
 import type { Capabilities, Probe } from '../driver.ts'
 import type { LaunchPlan } from '../launch-plan.ts'
 import type { LinkRuntime, PlanInput, RuntimeContext } from '../link-runtime.ts'
-import { baseImage } from './base-image.ts'
 import { findMachineParts, type FoundParts } from './machine-parts.ts'
-import { machinePlan } from './machine-plan.ts'
+import { MachineStarts, templateBase } from './machine-starts.ts'
+import { MicrovmMemory } from './microvm-memory.ts'
 import { MissingPart } from './missing-part.ts'
-import { makeUpperDisk } from './upper-disk.ts'
 
 const silent: Progress = () => undefined
 
@@ -18,18 +14,20 @@ export class MicrovmRuntime implements LinkRuntime {
   readonly rung = 'microvm'
   readonly name = 'qemu'
   readonly countedElsewhere = true
-  readonly ownDisk = true
+  readonly diskForm = 'image'
   readonly #parts = new Map<string, Promise<FoundParts>>()
+  readonly #starts = new MachineStarts((context) => this.#find(context, silent))
+  readonly memory = new MicrovmMemory(this.#starts)
 
   async probe(context: RuntimeContext): Promise<Probe> {
     try {
-      const { qemu, accelerator, obstacle, kernel } = await this.#find(context, silent, true)
+      const parts = await this.#find(context, silent, true)
       return {
         available: true,
-        label: `qemu ${qemu.version} (${accelerator.kind})`,
-        capabilities: capabilities(context),
-        automatic: accelerator.kind === 'kvm',
-        notes: [`kernel ${kernel.release}`, ...(obstacle === null ? [] : emulationNotes(obstacle))],
+        label: `qemu ${parts.qemu.version} (${parts.accelerator.kind})`,
+        capabilities: capabilities(parts, context),
+        automatic: parts.accelerator.kind === 'kvm',
+        notes: notes(parts),
       }
     } catch (error) {
       return {
@@ -43,20 +41,11 @@ export class MicrovmRuntime implements LinkRuntime {
   /** Does ahead, and with a word about it, what the first launch from the template would have to do. */
   async prepareTemplate(template: Template, context: RuntimeContext, progress: Progress): Promise<void> {
     await this.#find(context, progress)
-    await this.#base(template, context, progress)
+    await templateBase(template, context, progress)
   }
 
-  async plan({ request, idBase }: PlanInput, context: RuntimeContext): Promise<LaunchPlan> {
-    const { limits, directory, template } = request
-    const upper = join(directory, 'disk.ext4')
-    const [parts, base] = await Promise.all([
-      this.#find(context, silent),
-      this.#base(template, context, silent),
-      makeUpperDisk(context.paths.cache, upper, limits.diskBytes),
-    ])
-    if (idBase !== null) await chown(upper, idBase, idBase)
-    const { memoryBytes, cpus, pids } = limits
-    return machinePlan(parts, { base, upper, memoryBytes, cpus, pids, idBase }, context.facts)
+  async plan(input: PlanInput, context: RuntimeContext): Promise<LaunchPlan> {
+    return await this.#starts.plan(input, context)
   }
 
   /** Found once for each cache, since a boot may be part of it; a failure is not kept. */
@@ -70,19 +59,9 @@ export class MicrovmRuntime implements LinkRuntime {
     }
     return found
   }
-
-  async #base(template: Template, context: RuntimeContext, progress: Progress): Promise<string> {
-    if (template.kind === 'host') {
-      throw new HearthError('template_unsupported', 'a microVM has its own disk and cannot show the host’s files', {
-        suggestion: 'Use the template `debian`, or an image.',
-        context: { template: template.name, rung: 'microvm' },
-      })
-    }
-    return await baseImage(context.paths.cache, template, context.facts.root, progress)
-  }
 }
 
-function capabilities(context: RuntimeContext): Capabilities {
+function capabilities(parts: FoundParts, context: RuntimeContext): Capabilities {
   const { cgroups } = context.facts
   const limitsProcessors = cgroups.kind === 'v2' || (cgroups.kind === 'v1' && cgroups.cpu !== null)
   return {
@@ -92,8 +71,8 @@ function capabilities(context: RuntimeContext): Capabilities {
     ports: true,
     reconnect: true,
     pause: true,
-    snapshots: false,
-    memory: false,
+    snapshots: true,
+    memory: parts.qemu.privateMemory,
     hostTemplate: false,
     limits: {
       // Without a cgroup a machine has whole processors.
@@ -106,9 +85,14 @@ function capabilities(context: RuntimeContext): Capabilities {
   }
 }
 
-function emulationNotes(obstacle: string): string[] {
-  return [
-    `no KVM: ${obstacle}. Instructions are emulated, so programs run several times slower.`,
-    'QEMU’s authors promise isolation for KVM alone; with emulation the confinement around QEMU is part of the boundary.',
-  ]
+function notes({ kernel, obstacle, qemu }: FoundParts): string[] {
+  const emulation =
+    obstacle === null
+      ? []
+      : [
+          `no KVM: ${obstacle}. Instructions are emulated, so programs run several times slower.`,
+          'QEMU’s authors promise isolation for KVM alone; with emulation the confinement around QEMU is part of the boundary.',
+        ]
+  const old = `QEMU ${qemu.version} is older than 8.2: every machine boots, and running processes cannot be captured.`
+  return [`kernel ${kernel.release}`, ...emulation, ...(qemu.privateMemory ? [] : [old])]
 }

@@ -10,6 +10,8 @@ export interface Qemu {
   readonly version: string
   readonly firmware: string
   readonly bubblewrap: string
+  /** Since 8.2 a machine's memory can be the private copy of a file that QEMU has for reading only. */
+  readonly privateMemory: boolean
 }
 
 const PROGRAM = 'qemu-system-x86_64'
@@ -20,6 +22,7 @@ const INSTALL = 'apt-get install qemu-system-x86'
  */
 const FIRMWARE = ['/usr/share/qemu/qboot.rom', '/usr/share/qemu/bios-microvm.bin', '/usr/local/share/qemu/qboot.rom']
 const OLDEST = [6, 2] as const
+const PRIVATE_MEMORY = [8, 2] as const
 
 export async function findQemu(): Promise<Qemu> {
   if (process.arch !== 'x64') throw new MissingPart(`microVMs need an x86-64 host, and this is ${process.arch}`, null)
@@ -35,7 +38,8 @@ export async function findQemu(): Promise<Qemu> {
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     throw new MissingPart(`QEMU ${version} is too old: ${OLDEST.join('.')} is the oldest that works`, INSTALL)
   }
-  return { program, version, firmware: await findFirmware(), bubblewrap }
+  const privateMemory = major > PRIVATE_MEMORY[0] || (major === PRIVATE_MEMORY[0] && minor >= PRIVATE_MEMORY[1])
+  return { program, version, firmware: await findFirmware(), bubblewrap, privateMemory }
 }
 
 async function findFirmware(): Promise<string> {

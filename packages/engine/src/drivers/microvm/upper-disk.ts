@@ -6,6 +6,8 @@ import { MissingPart } from './missing-part.ts'
 import { runTool } from './run-tool.ts'
 
 const BLOCK_BYTES = 4096
+/** The name of a machine's writable disk in its area. */
+export const UPPER_DISK = 'disk.ext4'
 
 /**
  * An empty ext4 disk of exactly this size: the limit of what the machine can write. It is formatted once per size and then copied
@@ -18,7 +20,8 @@ export async function makeUpperDisk(cache: string, path: string, sizeBytes: numb
   await runTool(copy, ['--reflink=auto', '--sparse=always', await emptyDisk(cache, sizeBytes), path])
 }
 
-async function emptyDisk(cache: string, sizeBytes: number): Promise<string> {
+/** The one of its size in the cache, made at first use. */
+export async function emptyDisk(cache: string, sizeBytes: number): Promise<string> {
   const size = Math.floor(sizeBytes / BLOCK_BYTES) * BLOCK_BYTES
   const path = join(cache, 'microvm-disks', `empty-${size}.ext4`)
   const format = await findProgram('mkfs.ext4')

@@ -1,0 +1,49 @@
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { KeeperNursery } from '../../host/keeper-nursery.ts'
+import { endKeeper } from '../../host/keeper-process.ts'
+import { launchOnKeeper, prepareKeeper } from '../../host/keeper.ts'
+import { Link } from '../../link/link.ts'
+import type { RuntimeContext } from '../link-runtime.ts'
+import { machinePlan, type MachineParts, type MachineSpecification } from './machine-plan.ts'
+
+/** Just below the ids that sandboxes get. */
+const ID_BASE = 0x4000_0000 - 65_536
+
+/** Fills in what the machine needs of its temporary directory. */
+type Describe = (
+  directory: string,
+  idBase: number | null,
+) => Promise<Omit<MachineSpecification, 'directory' | 'idBase'>>
+
+/**
+ * Starts a machine that belongs to no sandbox, greets its guest, lets `use` do its work, and ends it. Throws with what QEMU said when
+ * there is no answer.
+ */
+export async function withTrialMachine<Result>(
+  parts: MachineParts,
+  { paths, facts }: RuntimeContext,
+  timeoutMs: number,
+  describe: Describe,
+  use: (directory: string, link: Link) => Promise<Result>,
+): Promise<Result> {
+  await mkdir(paths.cache, { recursive: true })
+  const directory = await mkdtemp(join(paths.cache, 'trial-'))
+  await using nursery = new KeeperNursery(paths.guest, paths.home)
+  const keeper = await prepareKeeper(nursery, { directories: [] })
+  try {
+    const idBase = facts.root ? ID_BASE : null
+    const specification = { ...(await describe(directory, idBase)), directory, idBase }
+    await launchOnKeeper(keeper, directory, await machinePlan(parts, specification, facts), [])
+    const link = new Link(keeper.socket)
+    await link.hello({ timeoutMs })
+    return await use(directory, link)
+  } catch (cause) {
+    const log = await readFile(join(directory, 'runtime.log'), 'utf8').catch(() => '')
+    throw new Error(log.trim() === '' ? (cause as Error).message : log.trim().slice(-500), { cause })
+  } finally {
+    keeper.socket.destroy()
+    await endKeeper(directory)
+    await rm(directory, { recursive: true, force: true })
+  }
+}
