@@ -46,6 +46,21 @@ describe('refusals are error bodies', () => {
     expect(await server.refusal('POST', '/health')).toMatchObject({ status: 405 })
   })
 
+  it('for a client that waits with its body, before it has sent any of it', async () => {
+    const { id } = await server.sandbox({ rung: 'simulated' })
+    const waits = ['expect: 100-continue', 'content-type: application/json', 'content-length: 18']
+    const path = `POST /v1/sandboxes/${id}/exec HTTP/1.1`
+    const wrong = [path, 'host: 127.0.0.1', 'authorization: Bearer hearth_wrong', ...waits, '', ''].join('\r\n')
+    const refused = await raw(wrong)
+    expect(refused).toMatch(/^HTTP\/1\.1 401 /)
+    expect(refused).not.toContain('100 Continue')
+    expect(await raw(head(path, ...waits, 'connection: close'), '{"command":"true"}')).toMatch(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /,
+    )
+    const large = head(path, waits[0] ?? '', 'content-type: application/json', 'content-length: 900000')
+    expect(await raw(large)).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
   it('for bodies that are no JSON, of the wrong type, or of the wrong shape', async () => {
     const post = (body: string, type = 'application/json') =>
       server.refusal('POST', '/v1/sandboxes', { body, headers: { 'content-type': type } })

@@ -7,6 +7,7 @@ import type { ControlPlane } from '../control-plane.ts'
 import { Authenticator } from './access/authenticator.ts'
 import type { EventStore, KeyStore, Services, TenantStore } from './app-env.ts'
 import { createApp } from './app.ts'
+import { holdBody } from './bodies/expect-continue.ts'
 import { asHearthError, failureHeaders, failureOf, refuseSocket, statusOf } from './failures.ts'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { Metrics } from './metrics.ts'
@@ -142,6 +143,10 @@ class ListeningServer implements HttpServer {
     const app = createApp(this.#services, this.#operations)
     const listener = getRequestListener(fetchOf(app), { errorHandler: (error) => this.#unreadable(error) })
     server.on('request', (incoming, outgoing) => this.#request(incoming, outgoing, listener))
+    server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      holdBody(incoming, outgoing)
+      this.#request(incoming, outgoing, listener)
+    })
     const upgrades = new Upgrades(this.#services, this.#operations)
     server.on('upgrade', (incoming, socket, head) => void upgrades.handle(incoming, socket, head))
     server.on('clientError', (error: NodeJS.ErrnoException, socket) =>

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { HearthError } from '@hearth/contract'
 import { clientGone } from '../operation.ts'
+import { askForBody } from './expect-continue.ts'
 
 export interface BodyBounds {
   readonly maximumBytes: number
@@ -19,6 +20,7 @@ export function checkDeclaredLength(incoming: IncomingMessage, maximumBytes: num
 /** The pieces of a body as they come. What is not read is drained by the server after its answer, or the connection ends. */
 export async function* readBody(incoming: IncomingMessage, bounds: BodyBounds): AsyncGenerator<Buffer, void> {
   checkDeclaredLength(incoming, bounds.maximumBytes)
+  askForBody(incoming)
   const pieces = incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
   const deadline = bounds.totalMs === undefined ? Infinity : performance.now() + bounds.totalMs
   let length = 0
