@@ -2,7 +2,7 @@ import { serve } from '@hearth/server'
 
 /** A server in a process of its own: says where it listens in a line of JSON, and stays until it is told to stop, or is killed. */
 const [home = '', port = '0'] = process.argv.slice(2)
-const server = await serve({ home, port: Number(port) })
+const server = await serve({ home, port: Number(port), prepare: false })
 process.once('SIGTERM', () => {
   void server.stop({ graceMs: 1000 }).then(() => process.exit(0))
 })

@@ -45,6 +45,11 @@ export interface ControlPlane {
   /** Freezes all processes; idempotent. The next use wakes it. */
   pause(caller: Caller, id: string): Promise<SandboxView>
   resume(caller: Caller, id: string): Promise<SandboxView>
+  /**
+   * Ends it and frees all that it holds, its disk too; idempotent. It can still be looked at for a while, and says why it ended: that is
+   * all that is left of it, and nothing brings it back.
+   */
+  stop(caller: Caller, id: string): Promise<SandboxView>
   /** Ends it and removes it; idempotent. */
   delete(caller: Caller, id: string): Promise<void>
   /** For every call that reaches into a sandbox. Wakes a paused one. Dispose when the call is over. */

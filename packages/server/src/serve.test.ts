@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 const start = (): Promise<Server> =>
-  serve({ home, port: 0, logger: pino({ level: 'silent' }), engine: { spareKeepers: 0 } })
+  serve({ home, port: 0, logger: pino({ level: 'silent' }), engine: { spareKeepers: 0 }, prepare: false })
 
 describe('serve', () => {
   it('makes a key once, keeps it for the command line, and finds its sandboxes again', async () => {

@@ -25,9 +25,13 @@ export interface ServeOptions {
   readonly previewDomain?: string
   readonly limits?: Partial<HttpLimits>
   readonly engine?: Omit<HearthOptions, 'home'>
+  /** Tries all rungs while it already listens, so that no create waits for that. Default true. */
+  readonly prepare?: boolean
   readonly lifecycle?: Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth' | 'onProblem'>>
   /** Default: lines of JSON on standard output. */
   readonly logger?: Logger
+  /** Of the default logger. Default `info`. */
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error'
 }
 
 /** A server that runs. */
@@ -43,7 +47,7 @@ export interface Server extends AsyncDisposable {
 
 /** Opens the state, takes up what runs, and listens. */
 export async function serve(options: ServeOptions = {}): Promise<Server> {
-  const logger = options.logger ?? pino()
+  const logger = options.logger ?? pino({ level: options.logLevel ?? 'info' })
   const hearth = new Hearth({ ...options.engine, ...(options.home === undefined ? {} : { home: options.home }) })
   const { home } = hearth.paths
   await mkdir(home, { recursive: true, mode: 0o700 })
@@ -76,12 +80,25 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   })
   await server.start()
   undo.move()
+  const prepared = options.prepare === false ? Promise.resolve() : prepare(hearth, logger)
   const stop = async (stopping: { readonly graceMs?: number } = {}): Promise<void> => {
     await server.stop(stopping)
+    // What is being tried would be left behind.
+    await prepared
     await plane.close()
   }
   const firstKey = first === null ? null : { token: first.token, path }
   return { url: server.url, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
+}
+
+/** What is not found out here, the first create finds out, and reports. */
+async function prepare(hearth: Hearth, logger: Logger): Promise<void> {
+  try {
+    await hearth.rungs()
+    await hearth.warm()
+  } catch (error) {
+    logger.warn({ event: 'server.prepare', err: error })
+  }
 }
 
 /** Readable by nobody else, and never half written. */

@@ -24,6 +24,10 @@ describe('sandboxes', () => {
       memoryLimitBytes: 2 ** 30,
       processes: expect.any(Number),
     })
+    const stopped = await server.json<SandboxView>('POST', `${path}/stop`)
+    expect(stopped).toMatchObject({ id: made.id, state: 'stopped', reason: 'request' })
+    expect(await server.json('GET', path)).toEqual(stopped)
+    expect(await server.refusal('GET', `${path}/stats`)).toMatchObject({ code: 'sandbox_ended' })
     await server.json('DELETE', path, { status: 204 })
     await server.json('DELETE', path, { status: 204 })
     expect(await server.refusal('GET', path)).toMatchObject({ status: 404, code: 'sandbox_not_found' })

@@ -31,7 +31,8 @@ describe.skipIf(reason !== null)(`two hosts on one Postgres${reason === null ? '
     const claim = { owner: String(record.hostId), leaseMs: 1 }
     const { operation } = await second.store.operations.begin({ tenantId, kind: 'pause', sandboxId: record.id, claim })
     await first.plane.reconcile()
-    expect(await first.store.operations.get(operation.id)).toMatchObject({ state: 'pending' })
+    // Its lease has run out, and yet it is not for this host to take.
+    expect(await first.store.operations.get(operation.id)).toMatchObject({ state: 'running', owner: record.hostId })
     expect(await second.run(there.id, 'echo untouched')).toBe('untouched\n')
     await Promise.all([
       first.plane.delete(await first.caller(), here.id),

@@ -1,4 +1,4 @@
-import { DEFAULT_RETENTION } from '../state/index.ts'
+import { DEFAULT_RETENTION, type Retention } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
@@ -15,6 +15,10 @@ export interface HousekeepingOptions {
   readonly endedMs?: number
   /** How long what an operation answered, and its idempotency key, is kept. Default 24 hours. */
   readonly operationMs?: number
+  /** How many events are kept. Default 10,000 of a sandbox, and a week. */
+  readonly events?: Retention
+  /** How often what has been kept for long enough is removed. Default an hour. */
+  readonly purgeMs?: number
   /** Leftovers younger than this may be something that is just being made. Default a minute. */
   readonly graceMs?: number
 }
@@ -35,6 +39,8 @@ export class Housekeeping {
       activityMs: options.activityMs ?? 5000,
       endedMs: options.endedMs ?? 600_000,
       operationMs: options.operationMs ?? 24 * HOUR_MS,
+      events: options.events ?? DEFAULT_RETENTION,
+      purgeMs: options.purgeMs ?? HOUR_MS,
       graceMs: options.graceMs ?? 60_000,
     }
   }
@@ -102,12 +108,12 @@ export class Housekeeping {
   }
 
   async #purge(): Promise<void> {
-    if (Date.now() - this.#purgedAt < HOUR_MS) return
+    if (Date.now() - this.#purgedAt < this.#options.purgeMs) return
     this.#purgedAt = Date.now()
     const { store } = this.#context
     const before = Date.now() - this.#options.operationMs
     await store.operations.purge(before)
     await store.sandboxes.purge(before)
-    await store.events.prune(DEFAULT_RETENTION)
+    await store.events.prune(this.#options.events)
   }
 }

@@ -29,6 +29,28 @@ describe('a sandbox of the control plane', () => {
     quiet(server)
   })
 
+  it('is stopped: nothing of it is left but what can be told', async () => {
+    await using home = await TestHome.make()
+    await using server = await home.start({ housekeeping: { endedMs: 0 } })
+    const caller = await server.caller()
+    const [running, paused] = [await server.create(), await server.create()]
+    await server.plane.pause(caller, paused.id)
+    for (const { id } of [running, paused]) {
+      expect(await server.plane.stop(caller, id)).toMatchObject({ id, state: 'stopped', reason: 'request' })
+      expect(await server.plane.stop(caller, id)).toMatchObject({ id, state: 'stopped', reason: 'request' })
+      await expect(server.plane.use(caller, id)).rejects.toMatchObject({ code: 'sandbox_ended' })
+      await expect(server.plane.resume(caller, id)).rejects.toMatchObject({ code: 'sandbox_ended' })
+    }
+    expect([await home.directories(), await home.keepers()]).toEqual([[], []])
+    expect(await server.store.sandboxes.usage(caller.tenantId)).toMatchObject({ sandboxes: 0, diskBytes: 0 })
+    expect(await server.events(running.id)).toEqual(['sandbox.created', 'sandbox.running', 'sandbox.stopped'])
+    await server.plane.delete(caller, running.id)
+    await expect(server.plane.stop(caller, running.id)).rejects.toMatchObject({ code: 'sandbox_not_found' })
+    await server.plane.reconcile()
+    expect(await server.states()).toEqual({})
+    quiet(server)
+  })
+
   it('is another tenant’s: nothing but not found', async () => {
     await using home = await TestHome.make()
     await using server = await home.start()
@@ -40,6 +62,7 @@ describe('a sandbox of the control plane', () => {
     await expect(server.plane.renew(stranger, id, 60_000)).rejects.toMatchObject(refused)
     await expect(server.plane.pause(stranger, id)).rejects.toMatchObject(refused)
     await expect(server.plane.resume(stranger, id)).rejects.toMatchObject(refused)
+    await expect(server.plane.stop(stranger, id)).rejects.toMatchObject(refused)
     await expect(server.plane.delete(stranger, id)).rejects.toMatchObject(refused)
     expect((await server.plane.list(stranger, EVERYTHING)).items).toEqual([])
     await server.plane.delete(await server.caller(), id)
@@ -90,6 +113,28 @@ describe('a sandbox of the control plane', () => {
       'sandbox.expired',
       'sandbox.deleted',
     ])
+    quiet(server)
+  })
+
+  it('is forgotten in the end: its row, its operations and its events', async () => {
+    await using home = await TestHome.make()
+    const keepNothing = { operationMs: -1, purgeMs: 0, events: { maximumPerSandbox: 1, maximumAgeMs: 3_600_000 } }
+    await using server = await home.start({ housekeeping: keepNothing })
+    const caller = await server.caller()
+    const gone = await server.create({ rung: 'simulated' })
+    const kept = await server.create({ rung: 'simulated' }, 'key')
+    const { events } = await server.store.events.page({ sandboxId: gone.id })
+    const operations = events.map(({ data }) => (data as { operation?: string }).operation ?? '')
+    await server.plane.delete(caller, gone.id)
+    await server.plane.reconcile()
+    for (const id of operations)
+      await expect(server.store.operations.get(id)).rejects.toMatchObject({ code: 'not_found' })
+    expect(await server.store.sandboxes.purge(Date.now() + 1000)).toBe(0)
+    expect([await server.events(gone.id), await server.events(kept.id)]).toEqual([
+      ['sandbox.deleted'],
+      ['sandbox.running'],
+    ])
+    expect(await server.plane.get(caller, kept.id)).toMatchObject({ state: 'running' })
     quiet(server)
   })
 

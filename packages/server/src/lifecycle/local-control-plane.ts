@@ -2,7 +2,7 @@ import { BOUNDS, HearthError, parseInput, type CreateSandbox, type SandboxView }
 import { lockHome, type Hearth, type RungReport } from '@hearth/engine'
 import { z } from 'zod'
 import type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from '../control-plane.ts'
-import type { SandboxRecord, Store } from '../state/index.ts'
+import { isAlive, type SandboxRecord, type Store } from '../state/index.ts'
 import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
 import type { Context } from './context.ts'
 import { beginCreate, finishCreate } from './creating.ts'
@@ -153,6 +153,17 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
 
   async resume(caller: Caller, id: string): Promise<SandboxView> {
     return await this.#change(caller, id, (live) => resumeSandbox(this.#context, live))
+  }
+
+  async stop(caller: Caller, id: string): Promise<SandboxView> {
+    this.#requireOpen()
+    const live = this.#context.live.ensure(await this.#record(caller, id))
+    try {
+      await live.inTurn(() => stopSandbox(this.#context, live, 'request'))
+      return toView(live.record)
+    } finally {
+      if (!isAlive(live.record.state)) this.#context.live.remove(live)
+    }
   }
 
   async delete(caller: Caller, id: string): Promise<void> {

@@ -34,6 +34,20 @@ describe('a pause', () => {
     expect(await home.keepers()).toEqual([])
   })
 
+  it('does not stop the clock: a command whose time has passed meanwhile is ended when it wakes', async () => {
+    await using home = await TestHome.make()
+    await using server = await home.start()
+    const caller = await server.caller()
+    const { id } = await server.create()
+    using use = await server.plane.use(caller, id)
+    const late = await use.sandbox.spawn('echo begun; sleep 60', { timeoutMs: 1000 })
+    await server.plane.pause(caller, id)
+    await sleep(1200)
+    await server.plane.resume(caller, id)
+    expect(await late.wait()).toMatchObject({ timedOut: true })
+    await server.plane.delete(caller, id)
+  })
+
   it('is refused where the rung cannot, and the sandbox goes on', async () => {
     await using home = await TestHome.make()
     await using server = await home.start()

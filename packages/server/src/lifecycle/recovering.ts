@@ -18,7 +18,8 @@ const CREATE_ATTEMPTS = 3
 export async function beginRecovery(context: Context): Promise<{ readonly finished: Promise<void> }> {
   const recoveries: Promise<unknown>[] = []
   for (;;) {
-    const claim = { owner: context.hostId, leaseMs: context.leaseMs, limit: CLAIMED_AT_ONCE }
+    const { hostId, leaseMs } = context
+    const claim = { owner: hostId, hostId, leaseMs, limit: CLAIMED_AT_ONCE }
     const claimed = await context.store.operations.claim(claim)
     if (claimed.length > 0) context.step('recovery:claimed')
     for (const operation of claimed) {
@@ -34,8 +35,6 @@ async function recover(context: Context, operation: Operation): Promise<{ readon
   const record = operation.sandboxId === null ? null : await sandboxes.find(operation.sandboxId)
   if (record === null)
     return { finished: operations.finish(operation, operation.kind === 'delete' ? 'done' : 'undone') }
-  // What is left of it lies on another host, whose server will come for it.
-  if (record.hostId !== context.hostId) return { finished: operations.release(operation, { delayMs: context.leaseMs }) }
   const live = context.live.ensure(record)
   if (operation.kind === 'create') return { finished: recoverCreate(context, live, operation) }
   return { finished: live.inTurn(() => settle(context, live, operation)) }
@@ -65,10 +64,10 @@ async function recoverCreate(context: Context, live: LiveSandbox, operation: Ope
 async function settle(context: Context, live: LiveSandbox, operation: Operation): Promise<void> {
   const { record } = live
   if (operation.kind === 'delete' && record.state === 'deleting') {
-    return await finishRemoval(context, live, operation, 'deleted', 'request')
+    return await finishRemoval(context, live, operation, 'deleted')
   }
   if (operation.kind === 'stop' && record.state === 'stopping') {
-    return await finishRemoval(context, live, operation, 'stopped', 'idle')
+    return await finishRemoval(context, live, operation, 'stopped')
   }
   if (operation.kind === 'pause' && record.state === 'pausing')
     return await finishMove(context, live, operation, 'paused')

@@ -3,34 +3,48 @@ import type { Context } from './context.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { failure } from './pausing.ts'
-import { beginOperation, settleOperation } from './transitions.ts'
+import { beginOperation, changeState, settleOperation } from './transitions.ts'
+import { requireAlive } from './view.ts'
+
+/** Why the server ends a sandbox: somebody asked for it, nobody used it, or it has been shown for long enough since it ended. */
+type RemovalReason = 'request' | 'idle' | 'retention'
 
 /** After a removal that failed; doubled with each attempt. */
 const RETRY_MS = 1000
 const LONGEST_RETRY_MS = 60_000
 
 /** Ends a sandbox and removes it. Called in turn. */
-export async function deleteSandbox(context: Context, live: LiveSandbox, cause: string): Promise<void> {
+export async function deleteSandbox(context: Context, live: LiveSandbox, reason: RemovalReason): Promise<void> {
   if (live.record.state === 'deleted') return
-  if (live.record.state === 'deleting') {
-    // An attempt before this one failed; its operation will find that nothing is left to do.
-    await context.hearth.discard(live.record.id)
-    await context.store.sandboxes.transition(live.record, 'deleted')
-    context.live.remove(live)
-    return
-  }
-  const { record, operation } = await beginOperation(context, live.record, 'delete', 'deleting')
+  if (live.record.state === 'deleting') return await repeatRemoval(context, live, 'deleted', reason)
+  const { record, operation } = await beginOperation(context, live.record, 'delete', 'deleting', { reason })
   live.record = record
   context.step('delete:begun')
-  await finishRemoval(context, live, operation, 'deleted', cause)
+  await finishRemoval(context, live, operation, 'deleted')
 }
 
-/** Ends a sandbox; its row stays for a while and says why. Called in turn. */
-export async function stopSandbox(context: Context, live: LiveSandbox, reason: string): Promise<void> {
-  const { record, operation } = await beginOperation(context, live.record, 'stop', 'stopping')
+/** Ends a sandbox; its row stays for a while and says why. Called in turn. Does nothing to one that has ended. */
+export async function stopSandbox(context: Context, live: LiveSandbox, reason: RemovalReason): Promise<void> {
+  if (live.record.state === 'stopped' || live.record.state === 'failed') return
+  requireAlive(live.record)
+  if (live.record.state === 'stopping') return await repeatRemoval(context, live, 'stopped', reason)
+  const { record, operation } = await beginOperation(context, live.record, 'stop', 'stopping', { reason })
   live.record = record
   context.step('stop:begun')
-  await finishRemoval(context, live, operation, 'stopped', reason)
+  await finishRemoval(context, live, operation, 'stopped')
+}
+
+/** After an attempt that failed. Its operation will find that nothing is left to do. */
+async function repeatRemoval(
+  context: Context,
+  live: LiveSandbox,
+  to: 'deleted' | 'stopped',
+  reason: RemovalReason,
+): Promise<void> {
+  await context.hearth.discard(live.record.id)
+  const patch = { endedAt: Date.now(), endReason: reason }
+  live.record = await changeState(context, live.record, to, patch, `sandbox.${to}`, { reason })
+  context.live.remove(live)
 }
 
 /** The second half, which a restarted server repeats until nothing is left. */
@@ -39,9 +53,9 @@ export async function finishRemoval(
   live: LiveSandbox,
   operation: Operation,
   to: 'deleted' | 'stopped',
-  reason: string,
 ): Promise<void> {
   const kind = to === 'deleted' ? 'delete' : 'stop'
+  const { reason } = operation.request as { readonly reason: RemovalReason }
   live.machine = null
   live.retire()
   try {

@@ -21,11 +21,14 @@ export async function beginOperation(
   from: SandboxRecord,
   kind: 'pause' | 'resume' | 'stop' | 'delete',
   to: SandboxState,
+  /** What must be known to finish it in another life of the server. */
+  request: unknown = null,
 ): Promise<Begun> {
   return await context.store.transaction(async (session) => {
     const record = await session.sandboxes.transition(from, to)
     const claim = { owner: context.hostId, leaseMs: context.leaseMs }
-    const { operation } = await session.operations.begin({ tenantId: from.tenantId, kind, sandboxId: from.id, claim })
+    const { tenantId, id: sandboxId } = from
+    const { operation } = await session.operations.begin({ tenantId, kind, sandboxId, request, claim })
     return { record, operation }
   })
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { newSandboxId, type SandboxId } from '@hearth/contract'
 import { expectRefusal } from '../support/expectations.ts'
 import { useStore, type StoreSuiteOptions } from './store-suite.ts'
 
@@ -32,6 +33,23 @@ export function describeClaims(options: StoreSuiteOptions): void {
     for (const id of claimed.slice(0, 20)) {
       expect(await store.operations.get(id)).toMatchObject({ state: 'done', attempts: 1 })
     }
+  })
+
+  it('leaves what lies on another host to the server there', async () => {
+    const { store, tenant, sandbox } = fixture()
+    const owner = await tenant()
+    const begin = async (sandboxId: SandboxId | null): Promise<string> =>
+      (await store.operations.begin({ tenantId: owner.id, kind: 'delete', sandboxId })).operation.id
+    const here = await begin((await sandbox(owner, { hostId: 'host-1' })).id)
+    const there = await begin((await sandbox(owner, { hostId: 'host-2' })).id)
+    const nowhere = [await begin(null), await begin((await sandbox(owner)).id), await begin(newSandboxId())]
+    const claim = async (hostId: string): Promise<string[]> => {
+      const claimed = await store.operations.claim({ owner: hostId, leaseMs: 1000, limit: 10, hostId })
+      return claimed.map(({ id }) => id)
+    }
+    expect((await claim('host-1')).toSorted()).toEqual([here, ...nowhere].toSorted())
+    expect(await claim('host-1')).toEqual([])
+    expect(await claim('host-2')).toEqual([there])
   })
 
   it('begins one operation for one idempotency key, however many ask at once', async () => {

@@ -14,7 +14,7 @@ const limits = { ...DEFAULT_LIMITS, cpus: 0.5, memoryBytes: 100 * 2 ** 20, diskB
 export function describeQuotas(options: QuotaSuiteOptions): void {
   const fixture = useStore(options)
 
-  it('counts what may have a machine, and disks until they are deleted', async () => {
+  it('counts what may have a machine, and nothing of what has ended', async () => {
     const { store, tenant, sandbox } = fixture()
     const [owner, other] = [await tenant(), await tenant()]
     await sandbox(other, { limits })
@@ -26,7 +26,7 @@ export function describeQuotas(options: QuotaSuiteOptions): void {
       sandboxes: 1,
       cpus: 0.5,
       memoryBytes: limits.memoryBytes,
-      diskBytes: 3 * limits.diskBytes,
+      diskBytes: limits.diskBytes,
     })
     expect(await store.sandboxes.usage('tn_none')).toEqual({ sandboxes: 0, cpus: 0, memoryBytes: 0, diskBytes: 0 })
   })

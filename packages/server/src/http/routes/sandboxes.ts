@@ -132,6 +132,14 @@ function stateRoutes(app: App, services: Services): void {
     context.json(await controlPlane.resume(context.get('caller'), sandboxId(context)), 200),
   )
 
+  const stop = describeRoute(
+    { name: 'sandbox.stop', summary: 'End a sandbox; it can still be looked at for a while', scope: 'sandbox:write' },
+    { method: 'post', path: '/v1/sandboxes/{id}/stop', request: { params: sandboxParameters }, responses: oneSandbox },
+  )
+  app.openapi(stop, async (context) =>
+    context.json(await controlPlane.stop(context.get('caller'), sandboxId(context)), 200),
+  )
+
   const stats = describeRoute(
     { name: 'sandbox.stats', summary: 'What a sandbox uses', scope: 'sandbox:read' },
     {

@@ -7,6 +7,7 @@ export const SAMPLES: Readonly<Record<string, { readonly query?: string; readonl
   'sandbox.renew': { options: { json: { ttlMs: 60_000 } } },
   'sandbox.pause': {},
   'sandbox.resume': {},
+  'sandbox.stop': {},
   'sandbox.stats': {},
   'exec.run': { options: { json: { command: 'true' } } },
   'exec.stream': { options: { json: { command: 'true' } } },

@@ -1,4 +1,5 @@
-import type { Kysely } from 'kysely'
+import { setImmediate } from 'node:timers/promises'
+import type { DeleteResult, Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
@@ -21,4 +22,18 @@ export interface Sources {
 export async function atomically<T>(database: Database, work: (inside: Database) => Promise<T>): Promise<T> {
   if (database.query.isTransaction) return await work(database)
   return await database.query.transaction().execute((query) => work({ dialect: database.dialect, query }))
+}
+
+/** Rows that one statement removes: SQLite is called synchronously, and all other calls wait meanwhile. */
+const BATCH = 500
+
+/** Removes any number of rows, at most so many at a time, and answers how many there were. */
+export async function inBatches(remove: (limit: number) => Promise<DeleteResult>): Promise<number> {
+  let count = 0
+  for (;;) {
+    const removed = Number((await remove(BATCH)).numDeletedRows)
+    count += removed
+    if (removed < BATCH) return count
+    await setImmediate()
+  }
 }

@@ -9,6 +9,8 @@ export interface ClaimOptions {
   readonly limit?: number
   /** Only these kinds. Default all. */
   readonly kinds?: readonly string[]
+  /** Leaves those whose sandbox is on another host to the server there. Default: wherever it is. */
+  readonly hostId?: string
 }
 
 /**
@@ -46,5 +48,12 @@ function pick(database: Database, now: number, options: ClaimOptions) {
     .orderBy('id')
     .limit(options.limit ?? 1)
   if (options.kinds !== undefined) query = query.where('kind', 'in', [...options.kinds])
+  const { hostId } = options
+  if (hostId !== undefined) {
+    query = query.where((where) => {
+      const ofSandbox = where.selectFrom('sandboxes').select('sandboxes.id').whereRef('sandboxes.id', '=', 'sandbox_id')
+      return where.not(where.exists(ofSandbox.where('sandboxes.host_id', '!=', hostId)))
+    })
+  }
   return database.dialect === 'postgres' ? query.forUpdate().skipLocked() : query
 }

@@ -1,6 +1,6 @@
 import type { Insertable, Updateable } from 'kysely'
 import { HearthError, type SandboxId } from '@hearth/contract'
-import type { Database, Sources } from '../database/database.ts'
+import { inBatches, type Database, type Sources } from '../database/database.ts'
 import type { OperationsTable } from '../database/tables.ts'
 import { claimOperations, type ClaimOptions } from './claim.ts'
 import {
@@ -190,7 +190,14 @@ export class OperationRepository {
 
   /** Removes finished ones that have not changed since, and with them their idempotency keys. Answers how many. */
   async purge(finishedBefore: number): Promise<number> {
-    const query = this.#database.query.deleteFrom('operations').where('state', 'in', [...FINISHED])
-    return Number((await query.where('updated_at', '<', finishedBefore).executeTakeFirst()).numDeletedRows)
+    return await inBatches(async (limit) => {
+      const old = this.#database.query
+        .selectFrom('operations')
+        .select('id')
+        .where('state', 'in', [...FINISHED])
+        .where('updated_at', '<', finishedBefore)
+        .limit(limit)
+      return await this.#database.query.deleteFrom('operations').where('id', 'in', old).executeTakeFirst()
+    })
   }
 }

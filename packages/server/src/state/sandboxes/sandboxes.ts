@@ -1,5 +1,5 @@
 import { HearthError, type SandboxId, type SandboxState } from '@hearth/contract'
-import { atomically, type Database, type Sources } from '../database/database.ts'
+import { atomically, inBatches, type Database, type Sources } from '../database/database.ts'
 import { ALIVE_STATES, assertTransition } from '../lifecycle.ts'
 import { compareAndSet, findSandbox, notFound, type SandboxVersion } from './compare-and-set.ts'
 import { listSandboxes, type ListOptions, type SandboxFilter, type SandboxPage } from './sandbox-list.ts'
@@ -128,8 +128,14 @@ export class SandboxRepository {
    * with the millisecond in which it was made.
    */
   async purge(deletedBefore: number): Promise<number> {
-    const query = this.#database.query.deleteFrom('sandboxes').where('state', '=', 'deleted')
-    const { numDeletedRows } = await query.where('ended_at', '<', deletedBefore).executeTakeFirst()
-    return Number(numDeletedRows)
+    return await inBatches(async (limit) => {
+      const old = this.#database.query
+        .selectFrom('sandboxes')
+        .select('id')
+        .where('state', '=', 'deleted')
+        .where('ended_at', '<', deletedBefore)
+        .limit(limit)
+      return await this.#database.query.deleteFrom('sandboxes').where('id', 'in', old).executeTakeFirst()
+    })
   }
 }

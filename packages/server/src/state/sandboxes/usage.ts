@@ -7,24 +7,16 @@ import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 /** What a tenant holds, in the terms of its quotas. */
 export type Usage = Quotas
 
+/** One that has ended holds nothing: its disk went with its machine. */
 export async function countUsage(database: Database, tenantId: string): Promise<Usage> {
   const row = await database.query
     .selectFrom('sandboxes')
     .where('tenant_id', '=', tenantId)
-    .where('state', '!=', 'deleted')
+    .where('state', 'in', [...ALIVE_STATES])
     .select(({ fn }) => [
-      fn
-        .countAll<number>()
-        .filterWhere('state', 'in', [...ALIVE_STATES])
-        .as('sandboxes'),
-      fn
-        .sum<number | null>('cpus')
-        .filterWhere('state', 'in', [...ALIVE_STATES])
-        .as('cpus'),
-      fn
-        .sum<number | null>('memory_bytes')
-        .filterWhere('state', 'in', [...ALIVE_STATES])
-        .as('memoryBytes'),
+      fn.countAll<number>().as('sandboxes'),
+      fn.sum<number | null>('cpus').as('cpus'),
+      fn.sum<number | null>('memory_bytes').as('memoryBytes'),
       fn.sum<number | null>('disk_bytes').as('diskBytes'),
     ])
     .executeTakeFirstOrThrow()
