@@ -25,6 +25,8 @@ export interface BundleVariant {
   readonly mounts?: readonly Mount[]
   readonly rlimits?: readonly { readonly type: string; readonly hard: number; readonly soft: number }[]
   readonly annotations?: Readonly<Record<string, string>>
+  /** Run by the runtime when everything is made and nothing of the sandbox has run. It goes on when this ends with 0. */
+  readonly prestart?: { readonly path: string; readonly args: readonly string[] }
 }
 
 /** The user namespace is the keeper's: the runtime itself runs inside it. */
@@ -59,6 +61,7 @@ export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }
       seccomp,
     },
     annotations: variant.annotations ?? {},
+    ...(variant.prestart === undefined ? {} : { hooks: { prestart: [variant.prestart] } }),
   }
 }
 

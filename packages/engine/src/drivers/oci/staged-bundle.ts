@@ -10,6 +10,8 @@ const STATE_BYTES = 4 * 1024 * 1024
 
 /** An OCI bundle beside its staged root, seen from where the runtime is executed. */
 export interface StagedBundle {
+  /** The directory that holds all of this. */
+  readonly stage: string
   readonly steps: readonly Step[]
   readonly root: string
   readonly bundle: string
@@ -35,6 +37,7 @@ export async function stageBundle(
   const state = join(staged.stage, 'state')
   const owner = idBase ?? 0
   return {
+    stage: staged.stage,
     root: staged.root,
     bundle,
     state,

@@ -30,11 +30,16 @@ export interface StagedRoot {
   readonly mounts: readonly { readonly source: string; readonly target: string }[]
 }
 
+/** Seen from where the runtime of the sandbox in that directory is executed. */
+export function stagePath(directory: string, isRoot: boolean): string {
+  return isRoot ? STAGE : join(directory, 'stage')
+}
+
 export async function stageRoot(input: PlanInput, { paths }: RuntimeContext): Promise<StagedRoot> {
   const { request, disk, idBase } = input
   const { template } = request
   const lower = [...disk.layers, await lowerLayer(template, paths)].join(':')
-  const stage = idBase === null ? join(request.directory, 'stage') : STAGE
+  const stage = stagePath(request.directory, idBase !== null)
   const at = { root: join(stage, 'root'), disk: join(stage, 'disk'), guest: join(stage, 'guest') }
   const upper = join(at.disk, 'upper')
   const work = join(at.disk, 'work')

@@ -1,0 +1,52 @@
+import { mkdir, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Limits } from '@hearth/contract'
+import type { MemoryCapture, SnapshotManifest } from '../../store/snapshot-manifest.ts'
+import type { LaunchPlan } from '../launch-plan.ts'
+import type { CaptureInput, RestoreInput, RuntimeContext, RuntimeMemory } from '../link-runtime.ts'
+import { stagePath } from '../staging/staged-root.ts'
+import { checkFacts, hostFacts } from './checkpoint-facts.ts'
+import { CONTAINER, planRestore, type Runsc } from './runsc-plan.ts'
+import { controlSocket, takeCheckpoint } from './take-checkpoint.ts'
+
+/** Memory of gVisor sandboxes, by its own checkpoints. */
+export class GvisorMemory implements RuntimeMemory {
+  readonly #runsc: (context: RuntimeContext) => Promise<Runsc>
+
+  constructor(runsc: (context: RuntimeContext) => Promise<Runsc>) {
+    this.#runsc = runsc
+  }
+
+  async obstacle(_input: unknown, { facts }: RuntimeContext): Promise<string | null> {
+    return facts.root ? null : 'runsc restores only what root has started'
+  }
+
+  async capture(
+    { sandboxDirectory, directory, captureDisk }: CaptureInput,
+    context: RuntimeContext,
+  ): Promise<{ pausedMs: number; memory: MemoryCapture }> {
+    const { paths, facts } = context
+    const memory = join(directory, 'memory')
+    const state = join(stagePath(sandboxDirectory, facts.root), 'state')
+    const [socket, kernel] = await Promise.all([
+      controlSocket(sandboxDirectory, join(state, `runsc-${CONTAINER}.sock`)),
+      this.#runsc(context).then(hostFacts),
+      mkdir(memory, { mode: 0o700 }),
+    ])
+    const pausedMs = await takeCheckpoint(paths.guest, socket, memory, captureDisk)
+    return { pausedMs, memory: { runtime: 'runsc', bytes: await sizeOf(memory), facts: kernel } }
+  }
+
+  async planRestore(input: RestoreInput, context: RuntimeContext): Promise<LaunchPlan> {
+    return await planRestore(await this.#runsc(context), input, context)
+  }
+
+  async check(manifest: SnapshotManifest, limits: Limits, context: RuntimeContext): Promise<void> {
+    checkFacts(manifest, limits, await hostFacts(await this.#runsc(context)))
+  }
+}
+
+async function sizeOf(directory: string): Promise<number> {
+  const files = await Promise.all((await readdir(directory)).map((name) => stat(join(directory, name))))
+  return files.reduce((sum, { size }) => sum + size, 0)
+}

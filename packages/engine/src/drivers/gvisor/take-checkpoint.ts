@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { HearthError, memoryRefused } from '@hearth/contract'
+import { readKeeper } from '../../host/keeper-process.ts'
+
+const REASON_CHARACTERS = 300
+
+/** Where the kernel of a running sandbox can be spoken to: its socket lies in memory that only the runtime's mounts show. */
+export async function controlSocket(sandboxDirectory: string, path: string): Promise<string> {
+  const keeper = readKeeper(sandboxDirectory)
+  if (keeper === null) throw new HearthError('sandbox_ended', 'its keeper is gone')
+  const children = await readFile(`/proc/${keeper.pid}/task/${keeper.pid}/children`, 'utf8')
+  const runtime = children.trim().split(' ')[0]
+  if (runtime === undefined || runtime === '') throw new HearthError('sandbox_ended', 'its runtime is gone')
+  return join(`/proc/${runtime}/root`, path)
+}
+
+/**
+ * Writes the memory of a running sandbox into a directory and calls `standing` while nothing in it runs. It goes on afterwards, whatever
+ * happens to the helper or to this process. The time that it stood still, in milliseconds.
+ */
+export async function takeCheckpoint(
+  guest: string,
+  socket: string,
+  directory: string,
+  standing: () => Promise<void>,
+): Promise<number> {
+  const helper = spawn(guest, ['checkpoint', socket, directory], { env: {}, stdio: ['pipe', 'pipe', 'ignore'] })
+  // One that has ended does not read; what it said tells why.
+  helper.stdin.on('error', () => undefined)
+  const exited = once(helper, 'exit')
+  exited.catch(() => undefined)
+  let outcome = 'failed no word from the helper'
+  try {
+    for await (const line of createInterface({ input: helper.stdout })) {
+      outcome = line
+      if (line !== 'standing') continue
+      await standing()
+      helper.stdin.write('\n')
+    }
+  } finally {
+    helper.stdin.destroy()
+    await exited
+  }
+  const microseconds = /^done (\d+)$/.exec(outcome)?.[1]
+  if (microseconds === undefined) throw memoryRefused(explain(outcome))
+  return Number(microseconds) / 1000
+}
+
+/** The kernel of the sandbox speaks here: what it says is bounded and shown as it is. */
+function explain(outcome: string): string {
+  const deleted = /gofer\.dentry\(\\?"?(.{0,200}?)\\?"?\)\.beforeSave: deleted/.exec(outcome)?.[1]
+  if (deleted !== undefined) return `a process has a file open that was deleted: ${deleted}`
+  return outcome.replace(/^failed /, '').slice(0, REASON_CHARACTERS)
+}
