@@ -12,9 +12,14 @@ import { fileURLToPath } from 'node:url'
 const WANTED_MAJOR = 24
 
 if (Number(process.versions.node.split('.')[0]) >= WANTED_MAJOR) {
-  // Compiled code is kept, which halves the time to the first line of ours. Not before there is a home: help makes no folders.
+  // Compiled code is kept, which halves the time to the first line of ours. It lies where the code itself does, so that only those who
+  // may change that may change it; where this user may not, it is in the home, if there is one: help makes no homes.
+  const beside = fileURLToPath(new URL('../../../node_modules/.cache/hearth', import.meta.url))
+  const { status } = module.enableCompileCache(beside)
   const home = process.env.HEARTH_HOME ?? join(homedir(), '.hearth')
-  if (existsSync(home)) module.enableCompileCache(join(home, 'cache', 'node'))
+  if (status === module.constants.compileCacheStatus.FAILED && existsSync(home)) {
+    module.enableCompileCache(join(home, 'cache', 'node'))
+  }
   await import('../src/main.ts')
 } else {
   relay(fileURLToPath(new URL('../../../node_modules/.bin/node', import.meta.url)))

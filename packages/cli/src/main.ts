@@ -8,7 +8,7 @@ const separator = words.indexOf('--')
 const own = separator === -1 ? words : words.slice(0, separator)
 const json = own.includes('--json')
 /** Commands whose exit code is that of what they run need one that tells Hearth's own failures apart. */
-const runsSomething = ['run', 'shell'].includes(own.find((word) => !word.startsWith('-')) ?? '')
+const runsSomething = ['run', 'shell', 'exec'].includes(own.find((word) => !word.startsWith('-')) ?? '')
 
 // A reader that goes away is met where we write; without a listener it would end the process before its sandbox is gone.
 process.stdout.on('error', () => undefined)

@@ -1,11 +1,13 @@
-import type { ExecResult, Process, Sandbox } from '@hearth/contract'
+import type { Sandbox } from '@hearth/contract'
 import { collectOutput, Hearth } from '@hearth/engine'
 import { exitCodeOf, signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { specOf, type SandboxOptions } from '../options/sandbox-options.ts'
+import { resultJson } from '../output/exec-result.ts'
 import { Progress } from '../output/progress.ts'
-import { isBrokenPipe, write, writeJson } from '../output/write.ts'
+import { writeJson } from '../output/write.ts'
 import { pumpInput } from './pump-input.ts'
+import { streamOutput } from './stream-output.ts'
 
 export interface RunOptions extends SandboxOptions {
   readonly json?: boolean
@@ -47,43 +49,11 @@ async function runIn(
   interrupts.forwardTo(child)
   void pumpInput(process.stdin, child)
   try {
-    if (options.json !== true) return await stream(child)
+    if (options.json !== true) return await streamOutput(child)
     const result = await collectOutput(child, sandbox.info.limits.outputBytes)
-    await writeJson(resultJson(sandbox, result))
+    await writeJson(resultJson(sandbox.info, result))
     return exitCodeOf(result)
   } finally {
     process.stdin.destroy()
-  }
-}
-
-/** Bytes as they come, each to its own stream. */
-async function stream(child: Process): Promise<number> {
-  try {
-    for await (const chunk of child.output) {
-      await write(chunk.stream === 'stdout' ? process.stdout : process.stderr, chunk.data)
-    }
-  } catch (error) {
-    if (!isBrokenPipe(error)) throw error
-    await child.kill()
-    return 128 + signalNumber('SIGPIPE')
-  }
-  return exitCodeOf(await child.wait())
-}
-
-function resultJson(sandbox: Sandbox, result: ExecResult): object {
-  const { id, rung, driver, template } = sandbox.info
-  const { exitCode, signal, stdout, stderr, durationMs, cpuMs, timedOut, oom, truncated, totalOutputBytes } = result
-  return {
-    exitCode,
-    signal,
-    stdout,
-    stderr,
-    durationMs,
-    cpuMs,
-    timedOut,
-    oom,
-    truncated,
-    totalOutputBytes,
-    sandbox: { id, rung, driver, template },
   }
 }

@@ -1,10 +1,11 @@
-import { HearthError, type Process, type Sandbox } from '@hearth/contract'
+import type { Sandbox } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
-import { exitCodeOf, signalNumber } from '../exit-codes.ts'
+import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { specOf, type SandboxOptions } from '../options/sandbox-options.ts'
 import { Progress } from '../output/progress.ts'
-import { write } from '../output/write.ts'
+import { SHELL } from '../terminal/shell-command.ts'
+import { assertTerminal, showTerminal, terminalSize } from '../terminal/terminal.ts'
 import { pumpInput } from './pump-input.ts'
 
 export interface ShellOptions extends SandboxOptions {
@@ -12,15 +13,10 @@ export interface ShellOptions extends SandboxOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 12 * 3_600_000
-const SHELL = ['/bin/sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh']
 
 /** A terminal in a fresh sandbox, destroyed at its end. */
 export async function shell(command: readonly string[], options: ShellOptions): Promise<number> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    throw new HearthError('invalid_request', 'shell needs a terminal, and standard input or output is none', {
-      suggestion: 'Use `hearth run -- COMMAND` in scripts and pipes.',
-    })
-  }
+  assertTerminal('shell', 'Use `hearth run -- COMMAND` in scripts and pipes.')
   using interrupts = new Interrupts()
   await using hearth = new Hearth({ spareKeepers: 0 })
   try {
@@ -47,29 +43,9 @@ async function createSandbox(hearth: Hearth, options: ShellOptions, interrupts: 
 }
 
 async function attachTerminal(sandbox: Sandbox, command: readonly string[], interrupts: Interrupts): Promise<number> {
-  // A terminal that nobody has given a size says zero.
-  const size = (): { rows: number; cols: number } => ({
-    rows: process.stdout.rows || 24,
-    cols: process.stdout.columns || 80,
-  })
   const timeoutMs = sandbox.info.limits.wallTimeMs
-  const child = await sandbox.spawn([...command], { pty: size(), stdin: 'pipe', timeoutMs, signal: interrupts.signal })
+  const pty = terminalSize()
+  const child = await sandbox.spawn([...command], { pty, stdin: 'pipe', timeoutMs, signal: interrupts.signal })
   interrupts.forwardTo(child)
-  // A resize that arrives after the end has nobody to tell.
-  const resize = (): void => void child.resize(size()).catch(() => undefined)
-  process.stdout.on('resize', resize)
-  process.stdin.setRawMode(true)
-  try {
-    void pumpInput(process.stdin, child)
-    return await showOutput(child)
-  } finally {
-    process.stdin.setRawMode(false)
-    process.stdin.destroy()
-    process.stdout.off('resize', resize)
-  }
-}
-
-async function showOutput(child: Process): Promise<number> {
-  for await (const chunk of child.output) await write(process.stdout, chunk.data)
-  return exitCodeOf(await child.wait())
+  return await showTerminal(child, (keys) => void pumpInput(keys, child))
 }

@@ -1,37 +1,66 @@
 import { serve, type ServeOptions } from '@hearth/server'
+import { HearthError } from '@hearth/sdk'
+import { invocation } from '../output/invocation.ts'
+import { recordServer } from '../server/server-record.ts'
 
 export interface UpOptions {
   readonly port?: number
   readonly host?: string
   readonly database?: string
+  readonly verbose?: boolean
 }
 
 /** The server, in the foreground until it is told to end. Its sandboxes live on, and the next start takes them up. */
 export async function up(options: UpOptions): Promise<number> {
-  const wanted: ServeOptions = {
-    ...(options.port === undefined ? {} : { port: options.port }),
-    ...(options.host === undefined ? {} : { host: options.host }),
-    ...(options.database === undefined ? {} : { database: options.database }),
-  }
-  const server = await serve(wanted)
-  process.stderr.write(welcome(server.url, server.home, server.firstKey?.token ?? null))
-  const signal = await firstSignal()
+  // From here on an interrupt is a request to end in order, also while it starts.
+  const ending = firstSignal()
+  const quiet = process.stdout.isTTY && options.verbose !== true
+  const server = await serve({ ...optionsOf(options), ...(quiet ? { logLevel: 'warn' } : {}) }).catch(explain)
+  await using record = await recordServer(server.home, server.url)
+  void record
+  process.stderr.write(welcome(server.url, server.home, server.firstKey?.token ?? null, options))
+  const signal = await ending
   process.stderr.write(`hearth: ${signal}, ending; sandboxes live on until their deadline\n`)
   await server.stop()
   return 0
 }
 
-function welcome(url: string, home: string, token: string | null): string {
+function optionsOf({ port, host, database }: UpOptions): ServeOptions {
+  return {
+    ...(port === undefined ? {} : { port }),
+    ...(host === undefined ? {} : { host }),
+    ...(database === undefined ? {} : { database }),
+  }
+}
+
+/** What the operating system says about an address, in words of ours. */
+function explain(error: NodeJS.ErrnoException): never {
+  if (!['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND'].includes(error.code ?? '')) throw error
+  throw new HearthError('conflict', `the address is not to be had: ${error.message}`, {
+    cause: error,
+    suggestion: 'Another program listens there, or it is not allowed: choose another with --port and --host.',
+  })
+}
+
+function welcome(url: string, home: string, token: string | null, options: UpOptions): string {
+  const hearth = invocation()
   const key =
     token === null
-      ? `Keys were made before; the first one is kept in ${home}/key.`
-      : `A key was made. It is shown this once, and kept in ${home}/key:\n\n  ${token}\n`
-  return `Hearth listens on ${url}\n\n${key}\n
-Try it:
-  export HEARTH_API_KEY=$(cat ${home}/key)
-  curl -s ${url}/v1/sandboxes -H "authorization: Bearer $HEARTH_API_KEY" -H 'content-type: application/json' -d '{}'
-  curl -s ${url}/v1/sandboxes -H "authorization: Bearer $HEARTH_API_KEY"
-The whole API: ${url}/openapi.json
+      ? `The key of the first start is in ${home}/key; the command line finds it there.`
+      : `A key was made. It is shown this once, and kept in ${home}/key for the command line:\n\n  ${token}\n`
+  const elsewhere = process.env['HEARTH_HOME'] === undefined ? '' : `export HEARTH_HOME=${home}\n  `
+  const more =
+    options.verbose !== true && process.stdout.isTTY ? ' Only problems are shown here; --verbose shows all.' : ''
+  return `Hearth listens on ${url}. Ctrl-C ends it, sandboxes live on.${more}
+
+${key}
+
+Try it in another terminal:
+  ${elsewhere}${hearth} create                                a sandbox; prints its ID
+  ${hearth} exec ID -- echo hello                 a command in it
+  ${hearth} shell ID                              a terminal in it
+  ${hearth} ls                                    what there is; ${hearth} --help for the rest
+The API: ${url}/openapi.json
 `
 }
 

@@ -18,7 +18,9 @@ export interface SandboxOptions {
   readonly meta?: Readonly<Record<string, string>>
 }
 
-export function addSandboxOptions(command: Command): Command {
+const COMMAND_TIMEOUT = 'end the command after this time, like 30s or 10m'
+
+export function addSandboxOptions(command: Command, timeout = COMMAND_TIMEOUT): Command {
   return command
     .option('--rung <name>', 'exactly this rung: simulated, process, container, gvisor or microvm')
     .option('--at-least <name>', 'this rung or a stronger one')
@@ -26,7 +28,7 @@ export function addSandboxOptions(command: Command): Command {
     .option('--env <KEY=VALUE>', 'an environment variable (repeatable)', collectPair)
     .option('--workdir <path>', 'working directory inside')
     .option('--user <name>', 'user inside')
-    .option('--timeout <duration>', 'end the command after this time, like 30s or 10m', parseDuration)
+    .option('--timeout <duration>', timeout, parseDuration)
     .option('--memory <size>', 'memory limit, like 512M', parseSize)
     .option('--cpus <number>', 'processor limit in cores, like 0.5', parseCpus)
     .option('--pids <number>', 'limit of processes and threads', parseCount)
@@ -37,9 +39,14 @@ export function addSandboxOptions(command: Command): Command {
 /** Time that a sandbox outlives its one command, so that the command's own end is what is reported. */
 const MARGIN_MS = 60_000
 
-/** The specification that the options ask for. Names and ranges are checked by the engine, which knows them. */
+/** The specification of a sandbox for one command. */
 export function specOf(options: SandboxOptions, defaultTimeoutMs: number): SandboxSpec {
   const timeoutMs = options.timeout ?? defaultTimeoutMs
+  return { ...sandboxFields(options, timeoutMs), ttlMs: timeoutMs + MARGIN_MS }
+}
+
+/** What the options ask for. Names and ranges are checked by the engine, which knows them. */
+export function sandboxFields(options: SandboxOptions, wallTimeMs: number | undefined): SandboxSpec {
   return withoutUndefined({
     // The engine parses the specification and names the rungs when this is none of them.
     rung: options.rung as Rung | undefined,
@@ -49,13 +56,12 @@ export function specOf(options: SandboxOptions, defaultTimeoutMs: number): Sandb
     workdir: options.workdir,
     user: options.user,
     metadata: options.meta,
-    ttlMs: timeoutMs + MARGIN_MS,
     limits: withoutUndefined({
       memoryBytes: options.memory,
       cpus: options.cpus,
       pids: options.pids,
       diskBytes: options.disk,
-      wallTimeMs: timeoutMs,
+      wallTimeMs,
     }),
   })
 }
@@ -63,7 +69,7 @@ export function specOf(options: SandboxOptions, defaultTimeoutMs: number): Sandb
 type WithoutUndefined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> }
 
 /** Optional fields of a specification are absent, never undefined. */
-function withoutUndefined<T extends object>(fields: T): WithoutUndefined<T> {
+export function withoutUndefined<T extends object>(fields: T): WithoutUndefined<T> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as WithoutUndefined<T>
 }

@@ -1,4 +1,4 @@
-import { ERROR_CODES, HearthError } from '@hearth/contract'
+import { HearthError } from '@hearth/sdk'
 
 /** What a person or a program is told when a command of Hearth fails. */
 export interface Failure {
@@ -14,7 +14,7 @@ export function failureOf(error: unknown): Failure {
     return { code, message, suggestion, retryable }
   }
   const message = error instanceof Error ? error.message : String(error)
-  return { code: 'internal', message, suggestion: ERROR_CODES.internal.suggestion, retryable: false }
+  return { code: 'internal', message, suggestion: 'This is a bug in Hearth.', retryable: false }
 }
 
 /** One JSON object for programs, two lines for people. Always on standard error. */

@@ -72,6 +72,17 @@ export class RemoteSandbox implements Sandbox {
     return items.map((view) => ({ ...view, startedAt: new Date(view.startedAt) }))
   }
 
+  /** Signals the group of a process, or with `tree` kills all that it started. Whoever reads its output is not disturbed. */
+  async signalProcess(
+    process: number,
+    name = 'SIGTERM',
+    options: { readonly tree?: boolean } & CallOptions = {},
+  ): Promise<void> {
+    const path = `/processes/${checkedInteger(process, 1, Number.MAX_SAFE_INTEGER, 'process')}/signal`
+    const json = { signal: name, tree: options.tree === true }
+    await this.#client.done({ method: 'POST', path, json, signal: options.signal })
+  }
+
   async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
     const { signal, ...rest } = options
     const json = { code, ...rest }
@@ -104,6 +115,11 @@ export class RemoteSandbox implements Sandbox {
 
   async resume(options: CallOptions = {}): Promise<SandboxInfo> {
     return await this.#change('/resume', {}, options)
+  }
+
+  /** Ends everything in it, its disk too. Other than after `kill` the server still tells of it for a while. */
+  async stop(options: CallOptions = {}): Promise<SandboxInfo> {
+    return await this.#change('/stop', {}, options)
   }
 
   /** Asks the server how it is. */

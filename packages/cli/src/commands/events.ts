@@ -1,0 +1,76 @@
+import type { HearthEvent, Hearth } from '@hearth/sdk'
+import { signalNumber } from '../exit-codes.ts'
+import { Interrupts } from '../interrupts.ts'
+import { presentList, writeJsonLine, type View } from '../output/present.ts'
+import { printable } from '../output/printable.ts'
+import { formatMoment } from '../output/time.ts'
+import { write } from '../output/write.ts'
+import { findSandbox } from '../server/find-sandbox.ts'
+import { withServer, type ServerOptions } from '../server/with-server.ts'
+
+const DEFAULT_LIMIT = 100
+const PAGE = 1000
+
+export interface EventsOptions extends ServerOptions {
+  readonly follow?: boolean
+  readonly after?: number
+  readonly limit?: number
+}
+
+const eventView: View<HearthEvent> = {
+  header: ['SEQ', 'TIME', 'SANDBOX', 'EVENT', 'DATA'],
+  id: ({ seq }) => String(seq),
+  row: (event) => [
+    String(event.seq),
+    formatMoment(event.at),
+    event.sandbox ?? '-',
+    printable(event.type),
+    printable(Object.keys(event.data).length === 0 ? '' : JSON.stringify(event.data)),
+  ],
+}
+
+/** What has happened, or with `--follow` what happens until it is interrupted. */
+export async function events(name: string | undefined, options: EventsOptions): Promise<number> {
+  using interrupts = new Interrupts()
+  try {
+    await withServer(options, async (hearth) => {
+      const { signal } = interrupts
+      const query = {
+        signal,
+        // One that has ended is no longer found, but its events are.
+        ...(name === undefined
+          ? {}
+          : { sandbox: /^sb_.{20}$/.test(name) ? name : (await findSandbox(hearth, name)).id }),
+        ...(options.after === undefined ? {} : { after: options.after }),
+      }
+      if (options.follow !== true)
+        return await presentList(options, await latest(hearth, query, options.limit), eventView)
+      for await (const event of hearth.events(query)) await show(event, options)
+    })
+  } catch (error) {
+    if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
+    throw error
+  }
+  return 0
+}
+
+/** The last ones that there are: pages begin with the oldest. */
+async function latest(
+  hearth: Hearth,
+  query: { readonly after?: number; readonly sandbox?: string; readonly signal: AbortSignal },
+  limit = DEFAULT_LIMIT,
+): Promise<HearthEvent[]> {
+  let kept: HearthEvent[] = []
+  for (let after = query.after ?? 0; ;) {
+    const page = await hearth.eventPage({ ...query, after, limit: PAGE })
+    kept = [...kept, ...page.items].slice(-limit)
+    if (page.items.length < PAGE || page.next <= after) return kept
+    after = page.next
+  }
+}
+
+async function show(event: HearthEvent, options: EventsOptions): Promise<void> {
+  if (options.json === true) return await writeJsonLine(event)
+  const text = options.quiet === true ? String(event.seq) : eventView.row(event).join('  ').trimEnd()
+  await write(process.stdout, `${text}\n`)
+}

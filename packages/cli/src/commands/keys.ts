@@ -1,0 +1,64 @@
+import type { ApiKey, Scope } from '@hearth/sdk'
+import { presentList, presentOne, type View } from '../output/present.ts'
+import { printable } from '../output/printable.ts'
+import { formatAge, formatUntil } from '../output/time.ts'
+import { write, writeJson } from '../output/write.ts'
+import { withServer, type ServerOptions } from '../server/with-server.ts'
+
+export interface KeyOptions extends ServerOptions {
+  readonly scope?: readonly string[]
+  readonly expires?: number
+}
+
+const keyView: View<ApiKey> = {
+  header: ['ID', 'NAME', 'SCOPES', 'AGE', 'ENDS', 'LAST USED'],
+  id: ({ id }) => id,
+  row: (key) => [
+    key.id,
+    printable(key.name),
+    key.scopes.join(','),
+    formatAge(key.createdAt),
+    key.revokedAt === null ? formatUntil(key.expiresAt) : 'revoked',
+    key.lastUsedAt === null ? 'never' : `${formatAge(key.lastUsedAt)} ago`,
+  ],
+}
+
+/** The key itself is on standard output and nowhere else: it cannot be shown again. */
+export async function createKey(name: string, options: KeyOptions): Promise<number> {
+  // Scopes are checked by the server, which knows them.
+  const scopes = options.scope as readonly Scope[] | undefined
+  const made = await withServer(options, async (hearth) => {
+    const { expires: expiresInMs } = options
+    return await hearth.keys.create({
+      name,
+      ...(scopes === undefined ? {} : { scopes }),
+      ...(expiresInMs === undefined ? {} : { expiresInMs }),
+    })
+  })
+  await presentOne(options, { id: made.key, json: made, people: () => `${made.key}\n` })
+  if (options.json !== true && options.quiet !== true) {
+    const ends = made.expiresAt === null ? 'does not expire' : `ends ${formatUntil(made.expiresAt)}`
+    process.stderr.write(`${made.id} may ${made.scopes.join(', ')} and ${ends}. It is shown this once.\n`)
+  }
+  return 0
+}
+
+export async function listKeys(options: ServerOptions): Promise<number> {
+  const keys = await withServer(options, async (hearth) => await hearth.keys.list())
+  await presentList(options, keys, keyView)
+  return 0
+}
+
+export async function revokeKeys(ids: readonly string[], options: ServerOptions): Promise<number> {
+  await withServer(options, async (hearth) => {
+    for (const id of ids) {
+      await hearth.keys.revoke(id)
+      if (options.json !== true) await write(process.stdout, `${id}\n`)
+    }
+  })
+  if (options.json === true) {
+    const revoked = ids.map((id) => ({ id, revoked: true }))
+    await writeJson(revoked.length === 1 ? revoked[0] : revoked)
+  }
+  return 0
+}

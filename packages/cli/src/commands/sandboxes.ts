@@ -1,0 +1,75 @@
+import type { RemoteSandbox, SandboxDetails, Stats } from '@hearth/sdk'
+import { allOf } from '../all-of.ts'
+import { presentList, presentOne, type View } from '../output/present.ts'
+import { sandboxFacts, sandboxView } from '../output/sandbox-view.ts'
+import { formatBytes, table } from '../output/table.ts'
+import { formatDuration } from '../output/time.ts'
+import { eachSandbox } from '../server/each-sandbox.ts'
+import { findSandbox } from '../server/find-sandbox.ts'
+import { withServer, type ServerOptions } from '../server/with-server.ts'
+
+const DEFAULT_TTL_MS = 3_600_000
+
+export async function get(name: string, options: ServerOptions): Promise<number> {
+  const { details } = await withServer(options, async (hearth) => await findSandbox(hearth, name))
+  await presentOne(options, { id: details.id, json: details, people: () => table(sandboxFacts(details)) })
+  return 0
+}
+
+export async function pause(names: readonly string[], options: ServerOptions): Promise<number> {
+  return await change(names, options, (sandbox) => sandbox.pause())
+}
+
+export async function resume(names: readonly string[], options: ServerOptions): Promise<number> {
+  return await change(names, options, (sandbox) => sandbox.resume())
+}
+
+export async function renew(names: readonly string[], options: ServerOptions & { ttl?: number }): Promise<number> {
+  return await change(names, options, (sandbox) => sandbox.renew(options.ttl ?? DEFAULT_TTL_MS), sandboxView)
+}
+
+export async function remove(names: readonly string[], options: ServerOptions): Promise<number> {
+  return await eachSandbox(names, options, null, async (sandbox) => {
+    await sandbox.kill()
+    return { id: sandbox.id, state: 'deleted' }
+  })
+}
+
+async function change(
+  names: readonly string[],
+  options: ServerOptions,
+  step: (sandbox: RemoteSandbox) => Promise<unknown>,
+  view: View<SandboxDetails> | null = null,
+): Promise<number> {
+  return await eachSandbox(names, options, view, async (sandbox) => {
+    await step(sandbox)
+    return sandbox.details
+  })
+}
+
+type Usage = Stats & { readonly id: string }
+
+const usageView: View<Usage> = {
+  header: ['ID', 'MEMORY', 'CPU TIME', 'PROCESSES', 'DISK', 'UP'],
+  id: ({ id }) => id,
+  row: (usage) => [
+    usage.id,
+    `${formatBytes(usage.memoryBytes)} / ${formatBytes(usage.memoryLimitBytes)}`,
+    `${(usage.cpuMs / 1000).toFixed(1)}s`,
+    String(usage.processes),
+    `${formatBytes(usage.diskUsedBytes)} / ${formatBytes(usage.diskLimitBytes)}`,
+    formatDuration(usage.uptimeMs),
+  ],
+}
+
+/** What the named sandboxes use, or all that run. One that is paused is not looked into unless it is named: that would wake it. */
+export async function stats(names: readonly string[], options: ServerOptions): Promise<number> {
+  const usageOf = async (sandbox: RemoteSandbox): Promise<Usage> => ({ id: sandbox.id, ...(await sandbox.stats()) })
+  if (names.length > 0) return await eachSandbox(names, options, usageView, usageOf)
+  const running = await withServer(options, async (hearth) => {
+    const ids = await allOf(hearth.list({ state: 'running', limit: 1000 }))
+    return await Promise.all(ids.map(async ({ id }) => await usageOf(await hearth.get(id))))
+  })
+  await presentList(options, running, usageView)
+  return 0
+}

@@ -1,0 +1,17 @@
+import type { Process } from '@hearth/contract'
+import { exitCodeOf, signalNumber } from '../exit-codes.ts'
+import { isBrokenPipe, write } from '../output/write.ts'
+
+/** Bytes as they come, each to its own stream; ends with the exit code. A reader of ours that goes away ends the command. */
+export async function streamOutput(child: Process): Promise<number> {
+  try {
+    for await (const chunk of child.output) {
+      await write(chunk.stream === 'stdout' ? process.stdout : process.stderr, chunk.data)
+    }
+  } catch (error) {
+    if (!isBrokenPipe(error)) throw error
+    await child.kill()
+    return 128 + signalNumber('SIGPIPE')
+  }
+  return exitCodeOf(await child.wait())
+}

@@ -1,0 +1,32 @@
+/** What the completion of a shell is told about one command. */
+export interface Verb {
+  /** `exec`, or `key create` for one of a group. */
+  readonly words: string
+  readonly description: string
+  readonly options: readonly {
+    readonly short: string | null
+    readonly long: string
+    readonly description: string
+    readonly takesValue: boolean
+  }[]
+  /** What its arguments are. */
+  readonly completes: 'sandboxes' | 'keys' | 'paths' | 'nothing'
+  readonly choices: readonly string[]
+}
+
+export const RUNG_WORDS = 'simulated process container gvisor microvm'
+
+/** A word of a shell that means itself: in single quotes, whatever it holds. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** Names of commands at the top, each once. */
+export function topLevel(verbs: readonly Verb[]): readonly Verb[] {
+  return verbs.filter(({ words }) => !words.includes(' '))
+}
+
+/** The second words of a group of commands. */
+export function below(verbs: readonly Verb[], group: string): readonly string[] {
+  return verbs.filter(({ words }) => words.startsWith(`${group} `)).map(({ words }) => words.slice(group.length + 1))
+}

@@ -1,0 +1,54 @@
+import { below, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
+
+/** Commands and options with their descriptions, for `_arguments` and `_describe`. */
+export function zshScript(verbs: readonly Verb[]): string {
+  const names = topLevel(verbs).map(({ words, description }) => quoted(`${words}:${plain(description)}`))
+  const cases = verbs.map((verb) => caseOf(verb, below(verbs, verb.words))).join('')
+  return `#compdef hearth
+# zsh completion of hearth: hearth completion zsh > "\${fpath[1]}/_hearth"
+_hearth_sandboxes() { local -a ids; ids=(\${(f)"$(hearth ls -q 2>/dev/null)"}); compadd -a ids }
+_hearth_keys() { local -a ids; ids=(\${(f)"$(hearth key ls -q 2>/dev/null)"}); compadd -a ids }
+_hearth() {
+  local -a verbs
+  verbs=(${names.join(' ')})
+  if (( CURRENT == 2 )); then _describe command verbs; return; fi
+  local verb=$words[2]
+  if [[ $verb == (key|template) ]] && (( CURRENT > 3 )); then
+    verb="$verb $words[3]"
+    shift words; (( CURRENT-- ))
+  fi
+  shift words; (( CURRENT-- ))
+  case $verb in
+${cases}  esac
+}
+if [ "$funcstack[1]" = "_hearth" ]; then _hearth "$@"; else compdef _hearth hearth; fi
+`
+}
+
+function caseOf(verb: Verb, second: readonly string[]): string {
+  const options = verb.options.map(({ short, long, description, takesValue }) => {
+    const names = short === null ? long : `(${short} ${long})${long}`
+    const value = takesValue ? `:value:${long === '--rung' || long === '--at-least' ? `(${RUNG_WORDS})` : ''}` : ''
+    return quoted(`${names}[${plain(description)}]${value}`)
+  })
+  return `    ${quoted(verb.words)}) _arguments ${[...options, quoted(rest(verb, second))].join(' ')} ;;\n`
+}
+
+function rest(verb: Verb, second: readonly string[]): string {
+  const words = [...second, ...verb.choices]
+  if (words.length > 0) return `1:what:(${words.join(' ')})`
+  switch (verb.completes) {
+    case 'sandboxes':
+      return '1:sandbox:_hearth_sandboxes'
+    case 'keys':
+      return '*:key:_hearth_keys'
+    case 'paths':
+    case 'nothing':
+      return '*:file:_files'
+  }
+}
+
+/** Without what has a meaning in the descriptions of options. */
+function plain(text: string): string {
+  return text.replaceAll(/[[\]:\\]/g, ' ')
+}

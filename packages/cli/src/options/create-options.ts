@@ -1,0 +1,33 @@
+import type { Command } from 'commander'
+import type { CreateSandbox } from '@hearth/sdk'
+import { parseDuration } from './quantity.ts'
+import { addSandboxOptions, sandboxFields, withoutUndefined, type SandboxOptions } from './sandbox-options.ts'
+
+/** What only a sandbox that stays has. */
+export interface CreateOptions extends SandboxOptions {
+  readonly ttl?: number
+  readonly idle?: number
+  readonly idleAction?: 'pause' | 'kill'
+  readonly persistent?: boolean
+}
+
+export function addCreateOptions(command: Command): Command {
+  return addSandboxOptions(command, 'longest run of one command that is waited for, like 30s or 10m')
+    .option('--ttl <duration>', 'it ends after this time, like 10m (default: 1h)', parseDuration)
+    .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
+    .option('--idle-action <action>', 'pause or kill, with --idle')
+    .option('--persistent', 'no deadline; needs a key that may')
+}
+
+/** Names and ranges are checked by the server, which knows them. */
+export function createSpecOf(options: CreateOptions): CreateSandbox {
+  return {
+    ...sandboxFields(options, options.timeout),
+    ...withoutUndefined({
+      ttlMs: options.ttl,
+      idleMs: options.idle,
+      idleAction: options.idleAction,
+      persistent: options.persistent,
+    }),
+  }
+}

@@ -1,0 +1,48 @@
+import type { SandboxDetails } from '@hearth/sdk'
+import type { View } from './present.ts'
+import { printable } from './printable.ts'
+import { formatBytes } from './table.ts'
+import { formatAge, formatDuration, formatMoment, formatUntil } from './time.ts'
+
+/** Sandboxes in a table. */
+export const sandboxView: View<SandboxDetails> = {
+  header: ['ID', 'STATE', 'RUNG', 'TEMPLATE', 'AGE', 'ENDS', 'METADATA'],
+  id: ({ id }) => id,
+  row: (sandbox) => [
+    sandbox.id,
+    sandbox.state,
+    sandbox.rung,
+    printable(sandbox.template),
+    formatAge(sandbox.createdAt),
+    formatUntil(sandbox.expiresAt),
+    metadataText(sandbox.metadata),
+  ],
+}
+
+/** All of one sandbox, a line for each fact. */
+export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: string][] {
+  const { limits, idleMs, idleAction, parent, reason, expiresAt } = sandbox
+  const facts: [string, string | null][] = [
+    ['id', sandbox.id],
+    ['state', sandbox.state],
+    ['reason', reason === null ? null : printable(reason)],
+    ['rung', `${sandbox.rung} (${sandbox.driver})`],
+    ['template', printable(sandbox.template)],
+    ['created', `${formatMoment(sandbox.createdAt)} (${formatAge(sandbox.createdAt)} ago)`],
+    ['ends', expiresAt === null ? 'never' : `${formatMoment(expiresAt)} (${formatUntil(expiresAt)})`],
+    ['idle', idleMs === null ? null : `${idleAction ?? 'kill'} after ${formatDuration(idleMs)}`],
+    ['parent', parent],
+    ['metadata', Object.keys(sandbox.metadata).length === 0 ? null : metadataText(sandbox.metadata)],
+    ['memory', formatBytes(limits.memoryBytes)],
+    ['cpus', String(limits.cpus)],
+    ['pids', String(limits.pids)],
+    ['disk', formatBytes(limits.diskBytes)],
+  ]
+  return facts.filter((fact): fact is [string, string] => fact[1] !== null)
+}
+
+function metadataText(metadata: Readonly<Record<string, string>>): string {
+  return Object.entries(metadata)
+    .map(([key, value]) => printable(`${key}=${value}`))
+    .join(' ')
+}

@@ -1,0 +1,91 @@
+import type { Command } from 'commander'
+import { parsePort } from '../options/port-spec.ts'
+import { addSandboxOptions, type SandboxOptions } from '../options/sandbox-options.ts'
+import { common, examples, type CommonOptions, type Finish } from './common.ts'
+
+/** Commands that work on this machine, without a server. */
+export function addHostCommands(program: Command, finish: Finish): void {
+  program.commandsGroup('This machine:')
+  addUp(program, finish)
+  addDoctor(program, finish)
+  addRun(program, finish)
+  addTemplate(program, finish)
+  addBench(program, finish)
+}
+
+interface UpOptions {
+  readonly port?: number
+  readonly host?: string
+  readonly database?: string
+  readonly verbose?: boolean
+}
+
+function addUp(program: Command, finish: Finish): void {
+  const command = program
+    .command('up')
+    .description('run the server in the foreground; what it runs outlives it')
+    .option('--port <number>', 'where to listen; 0 for any free one (default: 7070)', parsePort)
+    .option('--host <address>', 'default 127.0.0.1; elsewhere only when there is a key')
+    .option('--database <url>', 'sqlite:PATH or postgres://... (default: hearth.db in HEARTH_HOME)')
+    .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
+    .action(async (options: UpOptions) => finish(await (await import('../commands/up.ts')).up(options)))
+  examples(command, ['hearth up', 'HEARTH_HOME=/srv/second hearth up --port 7071 > hearth.log'])
+}
+
+function addDoctor(program: Command, finish: Finish): void {
+  common(program.command('doctor').description('show which rungs of isolation work here, why not, and the fix')).action(
+    async (options: CommonOptions) => finish(await (await import('../commands/doctor.ts')).doctor(options)),
+  )
+}
+
+function addRun(program: Command, finish: Finish): void {
+  const command = program
+    .command('run')
+    .description('run one command in a fresh sandbox; its input, output, signals and exit code pass through')
+    .usage('[options] [--] <command> [arguments...]')
+    .argument('<command...>', 'the program and its arguments')
+    .passThroughOptions()
+    .addHelpText(
+      'after',
+      '\nEnds with the exit code of the command, 124 after a timeout, 127 when there is no such\ncommand, 125 when Hearth itself failed.',
+    )
+  examples(command, [
+    "hearth run --at-least gvisor -- python3 -c 'print(2+2)'",
+    'echo hi | hearth run --memory 256M -- wc -c',
+  ])
+  common(addSandboxOptions(command)).action(async (words: string[], options: SandboxOptions & CommonOptions) =>
+    finish(await (await import('../commands/run.ts')).run(words, options)),
+  )
+}
+
+function addTemplate(program: Command, finish: Finish): void {
+  const template = program.command('template').description('the roots that sandboxes start from').helpCommand(false)
+  const load = () => import('../commands/template.ts')
+  common(template.command('build').description('build or pull a template now'))
+    .argument('<name>', 'debian, code-interpreter, or an image (registry/name:tag, archive:PATH)')
+    .option('--force', 'build it anew although it exists')
+    .action(async (name: string, options: CommonOptions) => finish(await (await load()).buildTemplate(name, options)))
+  common(template.command('ls').description('list the templates')).action(async (options: CommonOptions) =>
+    finish(await (await load()).listTemplates(options)),
+  )
+  common(template.command('rm').description('remove built templates'))
+    .argument('<names...>', 'what `hearth template ls` shows')
+    .action(async (names: string[], options: CommonOptions) =>
+      finish(await (await load()).removeTemplates(names, options)),
+    )
+}
+
+function addBench(program: Command, finish: Finish): void {
+  const command = program
+    .command('bench')
+    .description('measure each rung next to the floor of this machine, or what the API or the CLI costs')
+    .argument('[suite]', 'rungs, api or cli', 'rungs')
+    .option('--rung <name>', 'only this rung (repeatable)', (name: string, previous: string[] | undefined) => [
+      ...(previous ?? []),
+      name,
+    ])
+    .option('--quick', 'fewer samples')
+  common(command).action(async (suite: string, options: CommonOptions & { quick?: boolean; rung?: string[] }) =>
+    finish(await (await import('../commands/bench.ts')).bench(suite, options)),
+  )
+}

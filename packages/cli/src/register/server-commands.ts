@@ -1,0 +1,70 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import type { EventsOptions } from '../commands/events.ts'
+import type { KeyOptions } from '../commands/keys.ts'
+import { parseCount, parseDuration } from '../options/quantity.ts'
+import type { ServerOptions } from '../server/with-server.ts'
+import { examples, remote, type Finish } from './common.ts'
+
+/** What the server knows besides sandboxes. */
+export function addServerCommands(program: Command, finish: Finish): void {
+  program.commandsGroup('The server:')
+  addEvents(program, finish)
+  addKey(program, finish)
+  addCompletion(program, finish)
+}
+
+function addEvents(program: Command, finish: Finish): void {
+  const command = remote(program.command('events').description('what happened to sandboxes'), 'their numbers alone')
+    .argument('[id]', 'of this sandbox alone')
+    .option('-f, --follow', 'what happens from now on, or from --after on')
+    .option('--after <seq>', 'only what came after this number', parseSequence)
+    .option('--limit <number>', 'only so many of the last ones (default: 100)', parseCount)
+    .action(async (id: string | undefined, options: EventsOptions) =>
+      finish(await (await import('../commands/events.ts')).events(id, options)),
+    )
+  examples(command, ['hearth events', 'hearth events -f --json | jq .type'])
+}
+
+function addKey(program: Command, finish: Finish): void {
+  const key = program.command('key').description('the keys of the API').helpCommand(false)
+  const load = () => import('../commands/keys.ts')
+  const create = remote(key.command('create').description('make a key; it is shown this once'), 'the key alone')
+    .argument('<name>', 'what it is for')
+    .option(
+      '--scope <name>',
+      'sandbox:read, sandbox:write, sandbox:persistent, exec, files, ports, keys or admin (repeatable; default: what your own key may)',
+      (scope: string, previous: string[] | undefined) => [...(previous ?? []), scope],
+    )
+    .option('--expires <duration>', 'it ends after this time, like 30d', parseDuration)
+    .action(async (name: string, options: KeyOptions) => finish(await (await load()).createKey(name, options)))
+  examples(create, ['hearth key create ci --scope sandbox:read --scope sandbox:write --scope exec --expires 30d'])
+  remote(key.command('ls').description('list the keys; never the keys themselves')).action(
+    async (options: ServerOptions) => finish(await (await load()).listKeys(options)),
+  )
+  remote(key.command('revoke').description('refuse keys from now on'))
+    .argument('<ids...>', 'what `hearth key ls` shows')
+    .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).revokeKeys(ids, options)))
+}
+
+function addCompletion(program: Command, finish: Finish): void {
+  const command = program
+    .command('completion')
+    .description('print a script that completes commands, options and ids')
+    .argument('<shell>', 'bash, zsh or fish', (text: string) => {
+      if (['bash', 'zsh', 'fish'].includes(text)) return text
+      throw new InvalidArgumentError('It must be bash, zsh or fish.')
+    })
+    .action(async (shell: 'bash' | 'zsh' | 'fish') =>
+      finish(await (await import('../commands/completion.ts')).completion(program, shell)),
+    )
+  examples(command, [
+    'source <(hearth completion bash)',
+    'hearth completion zsh > "${fpath[1]}/_hearth"',
+    'hearth completion fish > ~/.config/fish/completions/hearth.fish',
+  ])
+}
+
+function parseSequence(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a number that `hearth events` shows.')
+}
