@@ -50,9 +50,19 @@ bool store_copy(int process, const char *source, const char *target, uint32_t ba
   return done;
 }
 
-bool store_remove(const char *path, struct failure *failure) {
+// A sandbox may have taken permissions from its own directories. Where a user may not have namespaces it is tried as the user.
+static void become_root(void) {
   struct failure ignored;
-  // Where a user may not have namespaces it is tried as the user.
   if (geteuid() != 0) (void)rootless_enter(&ignored);
+}
+
+bool store_remove(const char *path, struct failure *failure) {
+  become_root();
   return tree_remove_at(AT_FDCWD, path) || fail_with(failure, errno, "remove %s", path);
+}
+
+uint64_t store_bytes(const char *path) {
+  become_root();
+  int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return directory < 0 ? 0 : tree_bytes(directory);
 }

@@ -31,6 +31,12 @@ static bool do_copy(char **arguments, struct failure *failure) {
 
 static bool do_remove(char **arguments, struct failure *failure) { return store_remove(arguments[0], failure); }
 
+static bool do_bytes(char **arguments, struct failure *failure) {
+  (void)failure;
+  printf("%llu\n", (unsigned long long)store_bytes(arguments[0]));
+  return true;
+}
+
 static bool do_quota(char **arguments, struct failure *failure) { return btrfs_enable_quota(arguments[0], failure); }
 
 static bool do_limit(char **arguments, struct failure *failure) {
@@ -68,6 +74,7 @@ static const struct {
     {"clone", 3, 3, do_clone, "SOURCE TARGET BYTES"},
     {"copy", 4, 4, do_copy, "PROCESS SOURCE TARGET IDS"},
     {"remove", 1, 1, do_remove, "PATH"},
+    {"bytes", 1, 1, do_bytes, "PATH"},
     {"quota-enable", 1, 1, do_quota, "MOUNT"},
     {"limit", 2, 2, do_limit, "PATH BYTES"},
     {"usage", 1, 1, do_usage, "PATH"},

@@ -20,4 +20,7 @@ bool tree_is_opaque(int directory);
 // Removes a name and all below it, also subvolumes. One that is absent is fine. False with errno set.
 bool tree_remove_at(int parent, const char *name);
 
+// Bytes on disk of all files below a directory, which it closes. What cannot be read counts nothing.
+uint64_t tree_bytes(int directory);
+
 #endif

@@ -6,7 +6,6 @@ import { readKeeper } from '../host/keeper-process.ts'
 import type { AreaPlace, CapturedArea } from './disk-area.ts'
 import { layerSnapshot, MAXIMUM_LAYERS } from './layers.ts'
 import { runStore } from './store-helper.ts'
-import { treeBytes } from './tree-bytes.ts'
 
 /**
  * Copies what a sandbox changed into `target`, with shared blocks where the file system can. A tmpfs is seen only in the mount namespace of
@@ -29,7 +28,7 @@ export async function captureLayer(
     const shifted = place.kind === 'memory' && idBase !== null ? idBase : 0
     await runStore(paths.guest, 'copy', String(await ownerOf(place)), source, to, String(shifted))
     const layers = flatten ? [] : place.layers.map(layerSnapshot)
-    return { disk: { kind: 'layer', layers }, diskBytes: await treeBytes(to) }
+    return { disk: { kind: 'layer', layers }, diskBytes: Number(await runStore(paths.guest, 'bytes', to)) }
   } catch (error) {
     await runStore(paths.guest, 'remove', target)
     throw error

@@ -1,4 +1,5 @@
 import {
+  CODE_LANGUAGES,
   limitsSchema,
   rungSchema,
   sandboxIdSchema,
@@ -30,6 +31,16 @@ const memorySchema = z.object({
 })
 export type MemoryCapture = z.output<typeof memorySchema>
 
+/** An interpreter of `runCode` among the captured processes. `mark` ends the cell that it was running, from `offset` of its output on. */
+const interpreterSchema = z.object({
+  language: z.enum(CODE_LANGUAGES),
+  context: z.string(),
+  process: z.int().min(1),
+  offset: z.int().min(0),
+  mark: z.string().nullable(),
+})
+export type CapturedInterpreter = z.output<typeof interpreterSchema>
+
 export const snapshotManifestSchema = z.object({
   version: z.literal(1),
   kind: z.enum(SNAPSHOT_KINDS),
@@ -52,6 +63,7 @@ export const snapshotManifestSchema = z.object({
   templateDigest: z.string(),
   disk: diskSchema,
   memory: memorySchema.nullable(),
+  interpreters: z.array(interpreterSchema).default([]),
   /** What the sandbox was configured with. */
   configuration: z.object({
     hostname: z.string(),
