@@ -76,6 +76,8 @@ SERVE(change_mode, touch(message->path))
 SERVE(watch, touch(message->path))
 SERVE(create_tar, touch(message->path))
 SERVE(extract_tar, touch(message->path), touch(message->user))
+SERVE(list_changes, touch(message->paths))
+SERVE(apply_changes, touch(message->path))
 SERVE(connect, (void)0)
 void serve_list_processes(uint32_t channel) { open_channel(channel); }
 void serve_statistics(uint32_t channel) { open_channel(channel); }

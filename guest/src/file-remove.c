@@ -9,6 +9,7 @@
 
 #include "answer.h"
 #include "beneath.h"
+#include "file-remove.h"
 #include "job.h"
 #include "requests.h"
 
@@ -78,7 +79,7 @@ static int go_down(int *directory, const char *name, struct level *level) {
   return 0;
 }
 
-static int remove_below(int directory) {
+int remove_below(int directory) {
   struct level *levels = NULL;
   int depth = 0, capacity = 0, error = 0;
   while (!error) {

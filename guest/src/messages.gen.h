@@ -43,6 +43,8 @@ enum message_type {
   MESSAGE_CHANGED = 52,
   MESSAGE_CREATE_TAR = 53,
   MESSAGE_EXTRACT_TAR = 54,
+  MESSAGE_LIST_CHANGES = 55,
+  MESSAGE_APPLY_CHANGES = 56,
   MESSAGE_CONNECT = 60,
   MESSAGE_CONNECTED = 61,
   MESSAGE_STATISTICS = 62,
@@ -766,6 +768,55 @@ static inline bool encode_extract_tar(struct buffer *out, uint32_t channel, cons
   size_t frame = wire_begin(out, 54, channel);
   wire_write_string(out, message->path);
   wire_write_string(out, message->user);
+  return wire_end(out, frame);
+}
+
+struct message_list_changes {
+  uint32_t flags;
+  uint64_t changes;
+  uint64_t entries;
+  uint64_t compare_file_bytes;
+  uint64_t compare_bytes;
+  uint64_t content_file_bytes;
+  uint64_t content_bytes;
+  struct slice paths;
+};
+static inline bool decode_list_changes(struct slice payload, struct message_list_changes *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->flags = wire_read_u32(&reader);
+  message->changes = wire_read_u64(&reader);
+  message->entries = wire_read_u64(&reader);
+  message->compare_file_bytes = wire_read_u64(&reader);
+  message->compare_bytes = wire_read_u64(&reader);
+  message->content_file_bytes = wire_read_u64(&reader);
+  message->content_bytes = wire_read_u64(&reader);
+  message->paths = wire_read_rest(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_list_changes(struct buffer *out, uint32_t channel, const struct message_list_changes *message) {
+  size_t frame = wire_begin(out, 55, channel);
+  wire_write_u32(out, message->flags);
+  wire_write_u64(out, message->changes);
+  wire_write_u64(out, message->entries);
+  wire_write_u64(out, message->compare_file_bytes);
+  wire_write_u64(out, message->compare_bytes);
+  wire_write_u64(out, message->content_file_bytes);
+  wire_write_u64(out, message->content_bytes);
+  wire_write_rest(out, message->paths);
+  return wire_end(out, frame);
+}
+
+struct message_apply_changes {
+  struct slice path;
+};
+static inline bool decode_apply_changes(struct slice payload, struct message_apply_changes *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->path = wire_read_string(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_apply_changes(struct buffer *out, uint32_t channel, const struct message_apply_changes *message) {
+  size_t frame = wire_begin(out, 56, channel);
+  wire_write_string(out, message->path);
   return wire_end(out, frame);
 }
 

@@ -36,6 +36,8 @@ bool requests_receive(uint8_t type, uint32_t channel, struct slice payload) {
     REQUEST(MESSAGE_WATCH, watch)
     REQUEST(MESSAGE_CREATE_TAR, create_tar)
     REQUEST(MESSAGE_EXTRACT_TAR, extract_tar)
+    REQUEST(MESSAGE_LIST_CHANGES, list_changes)
+    REQUEST(MESSAGE_APPLY_CHANGES, apply_changes)
     REQUEST(MESSAGE_CONNECT, connect)
     REQUEST_WITHOUT_FIELDS(MESSAGE_STATISTICS, statistics)
     REQUEST_WITHOUT_FIELDS(MESSAGE_SHUTDOWN, shutdown)

@@ -27,6 +27,8 @@ void serve_change_mode(uint32_t channel, const struct message_change_mode *messa
 void serve_watch(uint32_t channel, const struct message_watch *message);
 void serve_create_tar(uint32_t channel, const struct message_create_tar *message);
 void serve_extract_tar(uint32_t channel, const struct message_extract_tar *message);
+void serve_list_changes(uint32_t channel, const struct message_list_changes *message);
+void serve_apply_changes(uint32_t channel, const struct message_apply_changes *message);
 void serve_connect(uint32_t channel, const struct message_connect *message);
 void serve_statistics(uint32_t channel);
 void serve_shutdown(uint32_t channel);

@@ -13,6 +13,8 @@
 #define STREAM_DESCRIPTOR 0
 #define RESULT_DESCRIPTOR 1
 
+int worker_kept[WORKER_KEPT] = {-1, -1};
+
 // Children that were forked and not yet reaped, also those whose request is gone.
 static pid_t alive[WORKER_LIMIT];
 
@@ -36,6 +38,16 @@ void worker_ended(pid_t pid) {
   }
 }
 
+// What the worker inherits gets the numbers from 3 on; returns the first number that is not used.
+static int keep_descriptors(void) {
+  int moved[WORKER_KEPT], next = WORKER_FIRST_KEPT;
+  for (int i = 0; i < WORKER_KEPT; i++) moved[i] = worker_kept[i] < 0 ? -1 : fcntl(worker_kept[i], F_DUPFD, 16);
+  for (int i = 0; i < WORKER_KEPT; i++) {
+    if (moved[i] >= 0) dup2(moved[i], next++);
+  }
+  return next;
+}
+
 static _Noreturn void run(void (*work)(void *, int, struct worker_result *), void *context, int stream, int result_descriptor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Out of the way of the low numbers first, so that neither overwrites the other.
@@ -44,7 +56,7 @@ static _Noreturn void run(void (*work)(void *, int, struct worker_result *), voi
   if (kept_stream >= 0) dup2(kept_stream, STREAM_DESCRIPTOR);
   else close(STREAM_DESCRIPTOR);
   dup2(kept_result, RESULT_DESCRIPTOR);
-  close_from(3);
+  close_from(keep_descriptors());
   // SIGPIPE stays blocked: a reader that went away is an error code, and SIGKILL ends us anyhow.
   struct worker_result result = {0};
   work(context, stream < 0 ? -1 : STREAM_DESCRIPTOR, &result);

@@ -9,6 +9,11 @@
 
 #define WORKER_LIMIT 64
 #define WORKER_PAYLOAD 240
+#define WORKER_KEPT 2
+#define WORKER_FIRST_KEPT 3
+
+// Descriptors that the next worker inherits, under the numbers from WORKER_FIRST_KEPT on; -1 for none. Its starter sets and resets them.
+extern int worker_kept[WORKER_KEPT];
 
 // What a worker says at its end: error 0 and a value, or why not.
 struct worker_result {

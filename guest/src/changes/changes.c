@@ -9,11 +9,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "changes/chosen.h"
 #include "changes/send.h"
 #include "changes/walk.h"
 
-#define CHOSEN_LIMIT 1000000u
-#define CHOSEN_BYTES 8192
+#define CHOSEN_BYTES (64u << 20)
 
 struct request {
   struct walk walk;
@@ -85,17 +85,23 @@ static int take_word(struct request *request, char *word) {
   return 0;
 }
 
-// Paths from standard input, each ended by a zero byte, behind '+' (all below it too) or '=' (it alone).
 static int read_chosen(struct selection *chosen) {
-  char *line = NULL;
-  size_t room = 0;
-  int error = 0;
-  for (ssize_t length; !error && (length = getdelim(&line, &room, 0, stdin)) > 0;) {
-    bool whole = length > 1 && length <= CHOSEN_BYTES && line[length - 1] == 0 && (line[0] == '+' || line[0] == '=');
-    error = whole ? selection_add(chosen, line + 1, (size_t)length - 2, line[0] == '+') : EINVAL;
+  char *bytes = NULL;
+  size_t length = 0, room = 0;
+  for (ssize_t count = 1; count > 0; length += (size_t)count) {
+    if (length == room) {
+      char *larger = room < CHOSEN_BYTES ? realloc(bytes, room = room ? room * 2 : 65536) : NULL;
+      if (!larger) {
+        free(bytes);
+        return E2BIG;
+      }
+      bytes = larger;
+    }
+    count = read(STDIN_FILENO, bytes + length, room - length);
+    if (count < 0) count = 0;
   }
-  free(line);
-  selection_sort(chosen);
+  int error = chosen_parse(chosen, bytes, length);
+  free(bytes);
   return error;
 }
 
@@ -116,7 +122,6 @@ static struct cursor find_touched(struct request *request) {
 }
 
 static int run(struct request *request) {
-  request->chosen.limit = CHOSEN_LIMIT;
   int error = read_chosen(&request->chosen);
   if (error) return error;
   allow_deep_trees();

@@ -32,22 +32,33 @@ static bool wait_for(const char *device) {
   return true;
 }
 
-static bool mount_disk(const char *device, const char *target, const char *type, unsigned long flags) {
+static bool mount_disk(const char *device, const char *target, const char *type, unsigned long flags, const char *data) {
   mkdir(target, 0755);
-  return wait_for(device) && mount(device, target, type, flags, NULL) == 0;
+  return wait_for(device) && mount(device, target, type, flags, data) == 0;
 }
+
+// The disk of changes is used by no other kernel after this one: nothing has to be on it before its time. A file that replaces another by
+// its name, as every upload does, would otherwise be written to the disk at once.
+static const char *upper_options(const char *type) { return strcmp(type, "ext4") == 0 ? "noauto_da_alloc,nobarrier" : NULL; }
 
 static int changes = -1;
 
 int mounts_changes(void) { return changes; }
 
+static int layers[2] = {-1, -1};
+
+int mounts_layer(int number) { return layers[number]; }
+
 // The upper disk holds both directories that overlayfs wants on one file system. Without one the changes live in memory.
 static bool mount_upper(const struct command_line *line) {
-  bool mounted = line->upper[0] ? mount_disk(line->upper, "/upper", line->upper_type, MS_NOATIME) : mount_on("tmpfs", "/upper", 0, "mode=0755");
+  bool mounted = line->upper[0] ? mount_disk(line->upper, "/upper", line->upper_type, MS_NOATIME, upper_options(line->upper_type))
+                                : mount_on("tmpfs", "/upper", 0, "mode=0755");
   if (!mounted) return false;
   if (line->upper[0]) changes = open("/upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   mkdir("/upper/upper", 0755);
   mkdir("/upper/work", 0700);
+  layers[0] = open("/upper/upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  layers[1] = open("/base", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   mkdir("/root-of-sandbox", 0755);
   return mount("overlay", "/root-of-sandbox", "overlay", MS_NOATIME, "lowerdir=/base,upperdir=/upper/upper,workdir=/upper/work") == 0;
 }
@@ -82,7 +93,7 @@ static bool enter_root(void) {
 }
 
 bool mounts_root(const struct command_line *line) {
-  if (!mount_disk(line->base, "/base", line->base_type, MS_RDONLY | MS_NOATIME)) return false;
+  if (!mount_disk(line->base, "/base", line->base_type, MS_RDONLY | MS_NOATIME, NULL)) return false;
   if (!mount_upper(line) || !enter_root()) return false;
   finish_devices();
   mkdir("/tmp", 01777);

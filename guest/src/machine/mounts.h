@@ -10,4 +10,6 @@ bool mounts_kernel_interfaces(void);
 bool mounts_root(const struct command_line *line);
 // A descriptor on the disk of changes, whose mount cannot be reached by a path any more; -1 when there is none.
 int mounts_changes(void);
+// Descriptors on the layers of the root, topmost first; -1 when this is no machine.
+int mounts_layer(int number);
 #endif

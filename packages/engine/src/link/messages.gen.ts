@@ -41,6 +41,8 @@ export const MESSAGE_TYPES = {
   Changed: 52,
   CreateTar: 53,
   ExtractTar: 54,
+  ListChanges: 55,
+  ApplyChanges: 56,
   Connect: 60,
   Connected: 61,
   Statistics: 62,
@@ -268,6 +270,21 @@ export interface Messages {
   ExtractTar: {
     readonly path: string
     readonly user: string
+  }
+  /** What differs between the root and its template, where the guest has the disk of changes itself (in a microVM): a stream of changes as Data, then Done. flags: 1 only the paths, 2 with content. See the section on changes for the limits and the form of the paths. */
+  ListChanges: {
+    readonly flags: number
+    readonly changes: bigint
+    readonly entries: bigint
+    readonly compareFileBytes: bigint
+    readonly compareBytes: bigint
+    readonly contentFileBytes: bigint
+    readonly contentBytes: bigint
+    readonly paths: Uint8Array
+  }
+  /** The guest grants Credit; the host sends operations as Data, and Eof. They are carried out below the path when all are there, all or none. Then Done (value: how many) or Failed: ESTALE when something is not as expected. */
+  ApplyChanges: {
+    readonly path: string
   }
   /** To the loopback address of the sandbox, IPv4 then IPv6. Answered by Connected or Failed; then Data and Eof both ways; ended by Close. */
   Connect: {
@@ -513,6 +530,19 @@ export const ENCODERS: Encoders = {
     writer.string(message.path)
     writer.string(message.user)
   },
+  ListChanges: (message, writer) => {
+    writer.u32(message.flags)
+    writer.u64(message.changes)
+    writer.u64(message.entries)
+    writer.u64(message.compareFileBytes)
+    writer.u64(message.compareBytes)
+    writer.u64(message.contentFileBytes)
+    writer.u64(message.contentBytes)
+    writer.rest(message.paths)
+  },
+  ApplyChanges: (message, writer) => {
+    writer.string(message.path)
+  },
   Connect: (message, writer) => {
     writer.u16(message.port)
   },
@@ -741,6 +771,19 @@ export const DECODERS: Decoders = {
   ExtractTar: (reader) => ({
     path: reader.string(),
     user: reader.string(),
+  }),
+  ListChanges: (reader) => ({
+    flags: reader.u32(),
+    changes: reader.u64(),
+    entries: reader.u64(),
+    compareFileBytes: reader.u64(),
+    compareBytes: reader.u64(),
+    contentFileBytes: reader.u64(),
+    contentBytes: reader.u64(),
+    paths: reader.rest(),
+  }),
+  ApplyChanges: (reader) => ({
+    path: reader.string(),
   }),
   Connect: (reader) => ({
     port: reader.u16(),

@@ -32,6 +32,8 @@ export type StreamRequest =
   | 'Watch'
   | 'CreateTar'
   | 'ExtractTar'
+  | 'ListChanges'
+  | 'ApplyChanges'
   | 'Connect'
 
 /** Whether a message of the guest is the last one on the channel of a request. */

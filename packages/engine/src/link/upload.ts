@@ -6,7 +6,7 @@ import type { Messages } from './messages.gen.ts'
 import { WireError } from './wire.ts'
 
 /** Requests that take Data until Eof, and the answer that ends each. */
-const UPLOAD_ANSWERS = { Write: 'Entry', ExtractTar: 'Done' } as const
+const UPLOAD_ANSWERS = { Write: 'Entry', ExtractTar: 'Done', ApplyChanges: 'Done' } as const
 
 type UploadRequest = keyof typeof UPLOAD_ANSWERS
 type UploadAnswer<Name extends UploadRequest> = Messages[(typeof UPLOAD_ANSWERS)[Name]]

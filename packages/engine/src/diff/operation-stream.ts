@@ -1,0 +1,56 @@
+import type { ChangeRecord, RecordType } from './change-record.ts'
+import { RECORD_TYPES } from './change-record.ts'
+
+/** What must be at a path when a merge is carried out; anything else and nothing is done. */
+export type ExpectedState = Pick<ChangeRecord, 'type' | 'size' | 'modifiedNanoseconds'> | null
+
+const HEAD_BYTES = 52
+const PLACE = 1
+const REMOVE = 2
+const COMMIT = 3
+
+/** Types that can be made in another sandbox. A socket means nothing there, and a device is no file. */
+const PLACED: ReadonlySet<RecordType> = new Set(['file', 'directory', 'symlink', 'fifo'])
+
+export function canBePlaced(type: RecordType): boolean {
+  return PLACED.has(type)
+}
+
+/** The new state of a record; its content follows. */
+export function placeOperation(record: ChangeRecord, expected: ExpectedState): Buffer {
+  return encode(PLACE, record, expected)
+}
+
+export function removeOperation(record: ChangeRecord, expected: NonNullable<ExpectedState>): Buffer {
+  return encode(REMOVE, record, expected)
+}
+
+/** Without it a guest does nothing. */
+export function commitOperation(): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES)
+  head.writeUInt8(COMMIT, 0)
+  return head
+}
+
+function encode(kind: number, record: ChangeRecord, expected: ExpectedState): Buffer {
+  const path = Buffer.from(record.path, 'latin1')
+  const target = Buffer.from(record.target, 'latin1')
+  const head = Buffer.alloc(HEAD_BYTES)
+  head.writeUInt8(kind, 0)
+  head.writeUInt8(typeNumber(record.type), 1)
+  head.writeUInt8(expected === null ? 0 : typeNumber(expected.type), 2)
+  head.writeUInt32LE(record.mode, 4)
+  head.writeUInt32LE(record.uid, 8)
+  head.writeUInt32LE(record.gid, 12)
+  head.writeBigUInt64LE(BigInt(record.type === 'file' ? record.size : 0), 16)
+  head.writeBigInt64LE(record.modifiedNanoseconds, 24)
+  head.writeBigUInt64LE(BigInt(expected?.size ?? 0), 32)
+  head.writeBigInt64LE(expected?.modifiedNanoseconds ?? 0n, 40)
+  head.writeUInt16LE(path.length, 48)
+  head.writeUInt16LE(target.length, 50)
+  return Buffer.concat([head, path, target])
+}
+
+function typeNumber(type: RecordType): number {
+  return RECORD_TYPES.indexOf(type) + 1
+}
