@@ -80,6 +80,8 @@ export function gvisorVariant(
   return {
     seccomp: toGvisorSeccomp(requireArchitecture()),
     rlimits: [{ type: 'RLIMIT_NPROC', hard: processes, soft: processes }],
+    // A fork gets a hostname of its own from the guest. It is the kernel of the sandbox that knows this capability, not the host's.
+    guestCapabilities: ['CAP_SYS_ADMIN'],
     // Without it gVisor mounts a tmpfs there, whose bytes would count as memory instead of disk.
     mounts: [
       {

@@ -25,6 +25,8 @@ export interface BundleVariant {
   readonly mounts?: readonly Mount[]
   readonly rlimits?: readonly { readonly type: string; readonly hard: number; readonly soft: number }[]
   readonly annotations?: Readonly<Record<string, string>>
+  /** Of the guest itself and of nothing that it executes: they are not in the bounding set. */
+  readonly guestCapabilities?: readonly string[]
   /** Run by the runtime when everything is made and nothing of the sandbox has run. It goes on when this ends with 0. */
   readonly prestart?: { readonly path: string; readonly args: readonly string[] }
 }
@@ -50,7 +52,7 @@ export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }
       args: [GUEST_PATH],
       env: [],
       noNewPrivileges: true,
-      capabilities: capabilitySets(),
+      capabilities: capabilitySets(variant.guestCapabilities ?? []),
       rlimits: variant.rlimits ?? [],
     },
     mounts: [...mounts(staged, sharedMemoryBytes(limits)), ...(variant.mounts ?? [])],
@@ -65,12 +67,11 @@ export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }
   }
 }
 
-function capabilitySets(): Record<
-  'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient',
-  readonly string[]
-> {
-  const given = GUEST_CAPABILITIES
-  return { bounding: given, effective: given, permitted: given, inheritable: [], ambient: [] }
+function capabilitySets(
+  own: readonly string[],
+): Record<'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient', readonly string[]> {
+  const guest = [...GUEST_CAPABILITIES, ...own]
+  return { bounding: GUEST_CAPABILITIES, effective: guest, permitted: guest, inheritable: [], ambient: [] }
 }
 
 function mounts(staged: BundleInput['staged'], sharedBytes: number): Mount[] {
