@@ -40,6 +40,9 @@ export class Channel {
   #receiveCredit: number = BOUNDS.channelWindowBytes
   #ungranted = 0
   #sendCredit = 0
+  /** What the guest granted at first: all that it grants later is for bytes that it has taken. */
+  #sendWindow: number | null = null
+  #closesWhenTaken = false
   #open = true
   #failure: HearthError | null = null
   #creditWaiter: (() => void) | null = null
@@ -93,9 +96,11 @@ export class Channel {
   }
 
   credited(bytes: number): void {
+    this.#sendWindow ??= bytes
     this.#sendCredit += bytes
     if (this.#sendCredit > MAXIMUM_CREDIT) throw new WireError('the guest granted an absurd amount of credit')
     this.#wakeSender()
+    if (this.#closesWhenTaken) this.closeWhenTaken()
   }
 
   /** Sends as much as one frame, the credit and the stream allow; returns how much that was. */
@@ -127,6 +132,12 @@ export class Channel {
     this.#send('Close', {})
     this.#owner.abandon(this)
     this.finish()
+  }
+
+  /** As `close`, but not before the guest has taken all that was sent: what it holds of a channel goes with it. */
+  closeWhenTaken(): void {
+    this.#closesWhenTaken = true
+    if (this.#sendWindow === null || this.#sendCredit >= this.#sendWindow) this.close()
   }
 
   /** Gives the channel up because of an error, and tells its opener. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HearthError, type Process } from '@hearth/contract'
+import { BOUNDS, HearthError, type Process } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGuest, type TestGuest } from './test-guest.ts'
 import type { ProcessSpec } from './machine.ts'
@@ -262,6 +262,20 @@ describe('attach', () => {
     await again.closeStdin()
     expect((await collect(again)).stdout).toBe('through')
     expect((await again.wait()).exitCode).toBe(0)
+  })
+
+  test('leaves nothing open, and loses no input that was written', async () => {
+    const process = await guest.machine.spawn(spec('sleep 0.3; wc -c', { stdin: 'pipe' }))
+    await process.detach()
+    for (let turn = 0; turn <= BOUNDS.channels; turn++) {
+      const writer = await guest.machine.attach(process.id, 0)
+      // The first is more than a pipe holds, so that some of it is still on its way.
+      await writer.write(turn === 0 ? Buffer.alloc(190_000) : 'x')
+      await writer.detach()
+    }
+    const last = await guest.machine.attach(process.id, 0)
+    await last.closeStdin()
+    expect((await collect(last)).stdout).toBe(`${190_000 + BOUNDS.channels}\n`)
   })
 
   test('beyond the end, and to nothing', async () => {

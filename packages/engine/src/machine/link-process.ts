@@ -92,6 +92,7 @@ export class LinkProcess implements Process {
 
   async detach(): Promise<void> {
     this.#options.channel.close()
+    this.#input.release()
     this.#output.fail(null)
     this.fail(new HearthError('aborted', `process ${this.id} was detached; attach to it to wait for its end`))
   }

@@ -30,6 +30,16 @@ export class ProcessInput {
     })
   }
 
+  /** Nobody here writes any more; what was written still reaches the process, whose input stays open. */
+  release(): void {
+    const opened = this.#channel
+    if (opened === null) return
+    void this.#last.then(async () => {
+      // After the end of the input the guest ends the channel by itself.
+      if (!this.#closed) (await opened.catch(() => null))?.closeWhenTaken()
+    })
+  }
+
   #next(step: (channel: Channel) => Promise<void>): Promise<void> {
     this.#channel ??= this.#open()
     const channel = this.#channel

@@ -10,7 +10,7 @@ import {
   type Process,
   type Sandbox,
 } from '@hearth/contract'
-import { collectOutput } from '@hearth/engine'
+import { collectOutput, commandTimeMs } from '@hearth/engine'
 import type { z } from 'zod'
 import type { App, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
@@ -88,7 +88,7 @@ type Request = z.output<typeof execStreamRequestSchema> & { readonly maxOutputBy
 
 async function start(services: Services, sandbox: Sandbox, request: Request, signal?: AbortSignal): Promise<Process> {
   const { command, input, maxOutputBytes: _, timeoutMs: asked, ...options } = request
-  const timeoutMs = commandTime(sandbox, asked)
+  const timeoutMs = commandTimeMs(sandbox.info.limits, asked)
   const stdin = input === undefined ? 'none' : 'pipe'
   const process = await services.processes.spawn(sandbox, command, {
     ...options,
@@ -98,13 +98,6 @@ async function start(services: Services, sandbox: Sandbox, request: Request, sig
   } as Parameters<Sandbox['spawn']>[1] & object)
   if (input !== undefined) void feed(process, Buffer.from(input, 'base64'))
   return process
-}
-
-/** What somebody waits for has the wall time of its sandbox, and never more; what is started in the background has no such bound. */
-function commandTime(sandbox: Sandbox, asked: number | undefined): number {
-  const { wallTimeMs } = sandbox.info.limits
-  if (asked === undefined || asked <= wallTimeMs) return asked ?? wallTimeMs
-  throw new HearthError('invalid_request', `json.timeoutMs: ${asked} is above the sandbox's wallTimeMs, ${wallTimeMs}`)
 }
 
 /** A command that ends before it has read its input is no error: its result says what it did. */
