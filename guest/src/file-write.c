@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "bulk-file.h"
 #include "channel.h"
 #include "entry.h"
 #include "link.h"
@@ -22,6 +23,7 @@
 struct writing {
   struct channel channel;
   int descriptor;
+  struct bulk_file bulk;
   bool exclusive;
   char path[PATH_BYTES];
   char temporary[PATH_BYTES];  // empty when appending
@@ -31,6 +33,7 @@ static struct writing *of(struct channel *channel) { return OWNER(channel, struc
 
 static void destroy(struct channel *channel) {
   struct writing *writing = of(channel);
+  bulk_file_release(&writing->bulk);
   if (writing->descriptor >= 0) close(writing->descriptor);
   if (writing->temporary[0]) unlink(writing->temporary);
   free(writing);
@@ -44,12 +47,8 @@ static void fail(struct writing *writing, int error) {
 
 static void data(struct channel *channel, struct slice bytes) {
   struct writing *writing = of(channel);
-  for (uint32_t done = 0; done < bytes.length;) {
-    ssize_t count = write(writing->descriptor, bytes.bytes + done, bytes.length - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail(writing, count < 0 ? errno : ENOSPC);
-    done += (uint32_t)count;
-  }
+  int error = bulk_file_write(&writing->bulk, writing->descriptor, bytes);
+  if (error) return fail(writing, error);
   channel_grant(channel, bytes.length);
 }
 
@@ -67,12 +66,14 @@ static int put_in_place(struct writing *writing) {
 static void eof(struct channel *channel) {
   struct writing *writing = of(channel);
   struct stat status;
+  int error = bulk_file_finish(&writing->bulk, writing->descriptor);
+  if (error) return fail(writing, error);
   if (fstat(writing->descriptor, &status) != 0) return fail(writing, errno);
   // Some file systems report a full disk only here.
   int descriptor = writing->descriptor;
   writing->descriptor = -1;
   if (close(descriptor) != 0 && errno != EINTR) return fail(writing, errno);
-  int error = put_in_place(writing);
+  error = put_in_place(writing);
   if (error) return fail(writing, error);
   write_entry(link_output(), channel->id, slice_of(writing->path), &status, AT_FDCWD, NULL);
   channel_end(channel);
@@ -140,6 +141,8 @@ void serve_write(uint32_t channel, const struct message_write *message) {
   struct writing *writing = malloc(sizeof *writing);
   if (!writing) return answer_failed(channel, ENOMEM, "write");
   writing->channel = (struct channel){0};
+  // What is appended to may end within a block.
+  writing->bulk = (struct bulk_file){.refused = message->flags & APPEND};
   writing->descriptor = -1;
   writing->path[0] = writing->temporary[0] = 0;
   int error = prepare(writing, message);

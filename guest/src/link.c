@@ -11,6 +11,7 @@
 #include "session.h"
 
 #define INPUT_BYTES (256u * 1024u)
+#define INPUT_TURN (64u * 1024u)     // what is read before anything is answered
 #define OUTPUT_FILL (64u * 1024u)    // below this, channels may produce
 #define OUTPUT_LIMIT (192u * 1024u)  // above this, no more requests are read
 #define WRITES_PER_ROUND 8
@@ -19,7 +20,7 @@
 static struct source input = {.fd = -1}, output = {.fd = -1};
 static bool stream_endless, input_pending, output_blocked, parse_stalled;
 static uint8_t *received;
-static size_t received_length;
+static size_t received_start, received_length;  // of what is not taken yet
 static struct buffer queue;
 static size_t queue_sent;
 static struct timer trim_timer;
@@ -57,7 +58,7 @@ static void parse_received(void) {
   parse_stalled = true;
   while (queue_end() - queue_sent < OUTPUT_LIMIT) {
     struct frame frame;
-    size_t taken = framing_next(received + used, received_length - used, &frame);
+    size_t taken = framing_next(received + received_start + used, received_length - used, &frame);
     if (taken == 0) {
       parse_stalled = false;
       break;
@@ -66,26 +67,43 @@ static void parse_received(void) {
     if (frame.valid) session_receive(frame.header.type, frame.header.channel, frame.payload);
   }
   received_length -= used;
-  if (received_length && used) memmove(received, received + used, received_length);
+  received_start = received_length ? received_start + used : 0;
 }
 
-static bool read_some(void) {
+// Room for one turn behind what is there. A frame that is not whole yet is moved only when the end is near.
+static bool make_room(void) {
   if (!received) received = malloc(INPUT_BYTES);
   if (!received) return false;
-  ssize_t count = read(input.fd, received + received_length, INPUT_BYTES - received_length);
+  if (received_start && INPUT_BYTES - received_start - received_length < INPUT_TURN) {
+    memmove(received, received + received_start, received_length);
+    received_start = 0;
+  }
+  return true;
+}
+
+// False when there is no more to read for now.
+static bool read_some(void) {
+  size_t room = INPUT_BYTES - received_start - received_length;
+  ssize_t count = read(input.fd, received + received_start + received_length, room);
   if (count > 0) {
     received_length += (size_t)count;
     if (received_length > TRIM_BYTES && !trim_timer.armed) timer_set(&trim_timer, monotonic_now() + SECOND);
     // A descriptor that is watched by edges must be read until it says EAGAIN.
-    if (!stream_endless && received_length < INPUT_BYTES) input_pending = false;
-    return true;
+    if (!stream_endless && (size_t)count < room) input_pending = false;
+    return input_pending;
   }
   if (count < 0 && errno == EINTR) return true;
-  if (count == 0 && received_length == INPUT_BYTES) return true;
+  if (count == 0 && room == 0) return false;
   input_pending = false;
-  if (stream_endless || (count < 0 && errno == EAGAIN)) return false;
-  loop_stop();
+  if (!stream_endless && (count == 0 || errno != EAGAIN)) loop_stop();
   return false;
+}
+
+// A virtio port gives a page at a time: several are taken before anything else is looked at.
+static void read_turn(void) {
+  size_t before = received_length;
+  if (!make_room()) return;
+  while (read_some() && received_length - before < INPUT_TURN) continue;
 }
 
 static void input_ready(struct source *source, uint32_t events) {
@@ -140,7 +158,7 @@ void link_close(void) {
   source_close(&input);
   source_close(&output);
   link_release_memory();
-  received_length = queue_sent = 0;
+  received_start = received_length = queue_sent = 0;
 }
 
 // False when the host takes no more for now.
@@ -189,7 +207,7 @@ static bool may_read(void) {
 }
 
 bool link_pump(void) {
-  if (may_read() && input_pending) read_some();
+  if (may_read() && input_pending) read_turn();
   if (received_length) parse_received();
   for (int i = 0; i < WRITES_PER_ROUND && !output_blocked; i++) {
     fill_queue();

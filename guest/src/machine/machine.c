@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../bulk-file.h"
 #include "../descriptors.h"
 #include "command-line.h"
 #include "limits.h"
@@ -39,6 +40,7 @@ bool machine_enter(struct machine *machine) {
   // A container inside such a machine sees the same command line, but not the initramfs.
   if (access(MODULES, R_OK) != 0 || !mount_early() || !command_line_read(&line)) return true;
   machine->own_kernel = true;
+  bulk_file_bypass_cache();
   if (!mounts_kernel_interfaces()) complain("kernel file systems");
   descriptors_fill_standard();
   modules_load(MODULES);
