@@ -78,6 +78,8 @@ export const BOUNDS = {
   defaultTtlMs: 3_600_000,
   /** Longest lifetime. */
   maximumTtlMs: 30 * 24 * 3_600_000,
+  /** Children of one fork. */
+  children: 128,
   /** Time from launch until the guest must have answered. */
   bootTimeoutMs: 60_000,
 } as const

@@ -3,6 +3,7 @@ import type { SandboxId } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Command, ExecOptions, ExecResult, Process, ProcessInfo, SpawnOptions } from './process.ts'
 import type { Rung } from './rungs.ts'
+import type { SnapshotId } from './snapshots.ts'
 
 export interface SandboxInfo {
   readonly id: SandboxId
@@ -13,7 +14,10 @@ export interface SandboxInfo {
   readonly template: string
   readonly createdAt: Date
   readonly expiresAt: Date
+  /** The sandbox that it was forked of. */
   readonly parent: SandboxId | null
+  /** The snapshot that it was made of, null for a template. Absent where an API does not tell. */
+  readonly origin?: SnapshotId | null
   readonly metadata: Readonly<Record<string, string>>
   readonly limits: Limits
 }

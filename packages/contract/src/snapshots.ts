@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { HearthError } from './errors.ts'
 import { newId, type SandboxId } from './ids.ts'
-import type { Limits } from './limits.ts'
+import { BOUNDS, type Limits } from './limits.ts'
 import type { Rung } from './rungs.ts'
-import { environmentSchema } from './sandbox-spec.ts'
+import { environmentSchema, sandboxSpecSchema } from './sandbox-spec.ts'
 import type { Sandbox } from './sandbox.ts'
-import { BOUNDS } from './limits.ts'
 
 export type SnapshotId = string & { readonly __brand: 'SnapshotId' }
 
@@ -64,20 +63,46 @@ export interface SnapshotInfo {
   readonly limits: Limits
 }
 
-export const forkOptionsSchema = z.strictObject({
-  memory: memoryModeSchema.optional(),
+const childSchema = z.strictObject({
   /** On top of the parent's; seen by commands that are started after the fork. */
   env: environmentSchema.optional(),
   metadata: z.record(z.string().max(64), z.string().max(1024)).optional(),
+  /** Default: the parent's deadline. */
   ttlMs: z.int().min(1000).max(BOUNDS.maximumTtlMs).optional(),
 })
+
+export const forkOptionsSchema = childSchema.extend({
+  memory: memoryModeSchema.optional(),
+  /** What one child has on top of that, in the order of the children; at most as many as there are. */
+  each: z.array(childSchema).max(BOUNDS.children).optional(),
+})
 export type ForkOptions = z.input<typeof forkOptionsSchema> & { readonly signal?: AbortSignal }
+
+/** How many children one fork may have. */
+export const childCountSchema = z.int().min(1).max(BOUNDS.children)
+
+/** A sandbox that is made of a snapshot. Rung and template are those of the snapshot; what is not given is as in the sandbox it was taken of. */
+export const createFromSchema = sandboxSpecSchema.extend({
+  /** A snapshot, by identifier or name. */
+  from: z.union([snapshotIdSchema, snapshotNameSchema]).optional(),
+  /** Whether its processes go on. Default `auto`: when the snapshot has them. */
+  memory: memoryModeSchema.optional(),
+})
+export type CreateFrom = z.input<typeof createFromSchema>
 
 /** All children, or an error and none. `memory` says whether the parent's processes go on in them, `reason` why not. */
 export type ForkResult<Child extends Sandbox = Sandbox> = MemoryOutcome & {
   readonly children: readonly Child[]
   /** How long the parent stood still. */
   readonly pausedMs: number
+}
+
+/** A sandbox that can be captured and copied while it runs. */
+export interface ForkableSandbox extends Sandbox {
+  /** Captures it as it is now; it goes on. The snapshot outlives it. */
+  snapshot(options?: SnapshotOptions): Promise<SnapshotInfo>
+  /** Copies of it as it is now. All of them, or an error and none; it goes on in any case. */
+  fork(count: number, options?: ForkOptions): Promise<ForkResult<ForkableSandbox>>
 }
 
 export const CHANGE_KINDS = ['added', 'changed', 'removed'] as const

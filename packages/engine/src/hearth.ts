@@ -1,38 +1,40 @@
-import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
   BOUNDS,
+  createFromSchema,
   DEFAULT_LIMITS,
   HearthError,
-  newSandboxId,
   parseInput,
   sandboxIdSchema,
   sandboxSpecSchema,
+  type CreateFrom,
+  type ForkResult,
   type Limits,
   type Rung,
   type SandboxId,
   type SandboxInfo,
   type SandboxSpec,
+  type SnapshotInfo,
+  type SnapshotOptions,
 } from '@hearth/contract'
-import type { Capabilities, Driver, Probe } from './drivers/driver.ts'
+import type { z } from 'zod'
+import type { Capabilities, Probe } from './drivers/driver.ts'
 import { DriverRegistry } from './drivers/registry.ts'
 import { selectDriver } from './drivers/select-driver.ts'
 import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
 import { isAlive } from './host/process-identity.ts'
-import type { Machine } from './machine/machine.ts'
-import { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
-import {
-  disownRecord,
-  listRecords,
-  makeSandboxDirectory,
-  readRecord,
-  sandboxDirectory,
-  writeRecord,
-} from './sandbox/sandbox-record.ts'
+import type { Captures } from './sandbox/captures.ts'
+import { basisOf, definedOnly, describeFrom, type Basis } from './sandbox/create-from.ts'
+import type { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
+import { forkSandbox } from './sandbox/forking.ts'
+import { Launcher, type Prepared } from './sandbox/launcher.ts'
+import { listRecords, readRecord, sandboxDirectory, writeRecord } from './sandbox/sandbox-record.ts'
+import { Snapshots } from './sandbox/snapshots.ts'
 import { surveySandboxes, type Surveyed } from './sandbox/survey.ts'
 import { removeSandbox, sweep, type SweepOptions } from './sandbox/sweep.ts'
 import { typedFailure } from './sandbox/typed-failure.ts'
+import type { StoredSnapshot } from './store/snapshot-manifest.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress } from './templates/template.ts'
 
@@ -76,7 +78,8 @@ export class Hearth implements AsyncDisposable {
   readonly paths: HostPaths
   readonly templates: TemplateStore
   readonly #options: HearthOptions
-  readonly #live = new Set<EmbeddedSandbox>()
+  readonly snapshots: Snapshots
+  readonly #launcher: Launcher
   #registry: Promise<DriverRegistry> | null = null
   #disposed = false
 
@@ -85,51 +88,77 @@ export class Hearth implements AsyncDisposable {
     this.paths = options.guest === undefined ? paths : { ...paths, guest: resolve(options.guest) }
     this.#options = options
     this.templates = new TemplateStore(this.paths)
+    this.snapshots = new Snapshots(this.paths)
+    this.#launcher = new Launcher(this.paths, {
+      captures: {
+        snapshot: (sandbox, wanted) => this.#snapshot(sandbox, wanted),
+        fork: (...fork) => this.#fork(...fork),
+      },
+      originReleased: (origin) => this.snapshots.released(origin),
+    })
   }
 
-  async create(spec: SandboxSpec = {}, options: CreateOptions = {}): Promise<EmbeddedSandbox> {
+  /** A sandbox of a template, or with `from` of a snapshot. */
+  async create(spec: CreateFrom = {}, options: CreateOptions = {}): Promise<EmbeddedSandbox> {
     try {
-      return await this.#create(spec, options)
+      return await this.#launcher.launch(await this.#prepare(spec, options), options)
     } catch (error) {
       throw typedFailure(error, options.signal)
     }
   }
 
-  async #create(spec: SandboxSpec, options: CreateOptions): Promise<EmbeddedSandbox> {
-    const wanted = parseInput(sandboxSpecSchema, spec, 'spec')
-    const { driver, probe, name, limits } = await this.#plan(wanted)
-    const template = await this.templates.resolve(name, options)
+  async #prepare(spec: CreateFrom, options: CreateOptions): Promise<Prepared> {
+    const wanted = parseInput(createFromSchema, spec, 'spec')
+    const prepared = wanted.from === undefined ? await this.#fromTemplate(wanted, options) : await this.#from(wanted)
     options.signal?.throwIfAborted()
+    return prepared
+  }
 
-    const id = options.id ?? newSandboxId()
-    const now = Date.now()
-    const info: SandboxInfo = {
-      id,
-      state: 'running',
-      rung: driver.rung,
-      driver: probe.label,
-      template: template.name,
-      createdAt: new Date(now),
-      expiresAt: new Date(now + (wanted.ttlMs ?? BOUNDS.defaultTtlMs)),
-      parent: null,
-      metadata: wanted.metadata ?? {},
-      limits,
-    }
-    const directory = makeSandboxDirectory(this.paths.sandboxes, info, driver.name)
-    const machine = await driver.launch({
-      id,
-      directory,
+  async #from(spec: z.output<typeof createFromSchema>): Promise<Prepared> {
+    const snapshot = await this.snapshots.stored(spec.from ?? '')
+    const described = describeFrom(snapshot, spec)
+    return { ...described, ...(await basisOf(await this.#ready(), this.templates, snapshot, null)) }
+  }
+
+  async #fromTemplate(spec: z.output<typeof createFromSchema>, options: CreateOptions): Promise<Prepared> {
+    const { driver, probe, name, limits } = await this.#plan(spec)
+    const template = await this.templates.resolve(name, options)
+    return {
+      driver,
+      probe,
       template,
       from: null,
-      limits: info.limits,
-      hostname: wanted.hostname ?? id.replace('_', '-'),
-      environment: { ...template.environment, ...wanted.env },
-      workdir: wanted.workdir ?? template.workdir ?? '/',
-      user: wanted.user ?? (probe.capabilities.users ? (template.user ?? '') : ''),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-      ...(options.progress === undefined ? {} : { progress: options.progress }),
-    })
-    return await this.#own(info, directory, driver, machine)
+      parent: null,
+      limits,
+      configuration: {
+        hostname: spec.hostname ?? null,
+        environment: { ...template.environment, ...spec.env },
+        workdir: spec.workdir ?? template.workdir ?? '/',
+        user: spec.user ?? (probe.capabilities.users ? (template.user ?? '') : ''),
+      },
+      expiresAt: new Date(Date.now() + (spec.ttlMs ?? BOUNDS.defaultTtlMs)),
+      metadata: spec.metadata ?? {},
+    }
+  }
+
+  async #snapshot(sandbox: EmbeddedSandbox, options: SnapshotOptions): Promise<SnapshotInfo> {
+    try {
+      return await this.snapshots.take(sandbox, options)
+    } catch (error) {
+      throw typedFailure(error, undefined)
+    }
+  }
+
+  async #fork(...[parent, count, options]: Parameters<Captures['fork']>): Promise<ForkResult<EmbeddedSandbox>> {
+    const registry = await this.#ready()
+    const { snapshots, templates } = this
+    const like = (snapshot: StoredSnapshot, driver: string): Promise<Basis> =>
+      basisOf(registry, templates, snapshot, driver)
+    try {
+      return await forkSandbox({ snapshots, launcher: this.#launcher, like }, parent, count, options)
+    } catch (error) {
+      throw typedFailure(error, options.signal)
+    }
   }
 
   /** Says what a create would get, or why it would be refused, without making anything. */
@@ -159,31 +188,8 @@ export class Hearth implements AsyncDisposable {
     const driver = (await this.#ready()).byName(record.driver)
     const paused = options.paused ?? false
     const machine = await driver.adopt(id, directory, paused)
-    writeRecord(directory, record.info, driver.name)
-    return await this.#own(record.info, directory, driver, machine, paused)
-  }
-
-  async #own(
-    info: SandboxInfo,
-    directory: string,
-    driver: Driver,
-    machine: Machine,
-    paused = false,
-  ): Promise<EmbeddedSandbox> {
-    const probe = await driver.probe()
-    if (!probe.available) throw new HearthError('rung_unavailable', probe.reason)
-    const owner = {
-      deadlineMoved: (renewed: SandboxInfo) => writeRecord(directory, renewed, driver.name),
-      ended: () => rm(directory, { recursive: true, force: true }),
-      released: () => {
-        this.#live.delete(sandbox)
-        disownRecord(directory, sandbox.info, driver.name)
-      },
-    }
-    const sandbox: EmbeddedSandbox = new EmbeddedSandbox(info, machine, probe.capabilities, owner, { paused })
-    this.#live.add(sandbox)
-    void machine.ended.then(() => this.#live.delete(sandbox))
-    return sandbox
+    writeRecord(directory, record)
+    return await this.#launcher.own(record, driver, machine, { paused })
   }
 
   /** The sandboxes of this home, whoever owns them. */
@@ -199,14 +205,14 @@ export class Hearth implements AsyncDisposable {
   /** Ends a sandbox of this home and frees what the host holds for it, whatever a crash has left of it. Idempotent. */
   async discard(sandboxId: string): Promise<void> {
     const id = parseInput(sandboxIdSchema, sandboxId, 'id')
-    const own = [...this.#live].find((sandbox) => sandbox.id === id)
+    const own = [...this.#launcher.live].find((sandbox) => sandbox.id === id)
     if (own !== undefined) await own.kill()
     await removeSandbox(id, sandboxDirectory(this.paths.sandboxes, id), (await this.#ready()).services)
   }
 
   /** Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. */
   async sweep(options: SweepOptions = {}): Promise<void> {
-    await sweep(this.paths, (await this.#ready()).services, options)
+    await sweep(this.paths, (await this.#ready()).services, this.snapshots, options)
   }
 
   /** Removes a template, unless a sandbox of this home still runs on it. */
@@ -252,7 +258,7 @@ export class Hearth implements AsyncDisposable {
 
   async #open(): Promise<DriverRegistry> {
     const registry = new DriverRegistry(this.paths, await readHostFacts(), this.#options.spareKeepers ?? 2)
-    await sweep(this.paths, registry.services)
+    await sweep(this.paths, registry.services, this.snapshots)
     return registry
   }
 
@@ -273,18 +279,12 @@ export class Hearth implements AsyncDisposable {
 
   async #leave(leave: (sandbox: EmbeddedSandbox) => Promise<void>): Promise<void> {
     this.#disposed = true
-    await Promise.all([...this.#live].map(leave))
-    this.#live.clear()
+    await Promise.all([...this.#launcher.live].map(leave))
+    this.#launcher.live.clear()
     if (this.#registry !== null) await (await this.#registry).services.keepers.dispose()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
-  }
-}
-
-function definedOnly<T extends object>(value: T): { [Key in keyof T]: Exclude<T[Key], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
-    [Key in keyof T]: Exclude<T[Key], undefined>
   }
 }

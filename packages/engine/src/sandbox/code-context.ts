@@ -9,6 +9,7 @@ import {
   type Sandbox,
 } from '@hearth/contract'
 import { assertNotAborted } from '../link/abort.ts'
+import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import { CellOutput } from './cell-output.ts'
 import { INTERPRETERS } from './interpreters.ts'
 
@@ -23,17 +24,40 @@ interface Running {
   readonly exit: Promise<ProcessExit>
 }
 
+export interface CodeContextOptions {
+  readonly language: CodeLanguage
+  readonly sandbox: Pick<Sandbox, 'spawn' | 'attach'>
+  /** An interpreter that goes on in a copy of the sandbox that it was started in. */
+  readonly captured: CapturedInterpreter | null
+  /** No cell begins before this resolves. */
+  readonly mayBegin: () => Promise<void>
+}
+
 /** One interpreter and the cells that it runs, one after another. It is started at the first cell and after it died. */
 export class CodeContext {
-  readonly #language: CodeLanguage
-  readonly #sandbox: Pick<Sandbox, 'spawn'>
+  readonly #options: CodeContextOptions
+  #captured: CapturedInterpreter | null
   #running: Running | null = null
   #cell: CellOutput | null = null
+  /** Of the cell that runs. */
+  #mark: string | null = null
+  /** Its request is not yet whole on its way to the interpreter. */
+  #writing = false
+  /** Up to here the interpreter's output was read. */
+  #offset = 0
   #queue: Promise<unknown> = Promise.resolve()
 
-  constructor(language: CodeLanguage, sandbox: Pick<Sandbox, 'spawn'>) {
-    this.#language = language
-    this.#sandbox = sandbox
+  constructor(options: CodeContextOptions) {
+    this.#options = options
+    this.#captured = options.captured
+  }
+
+  /** How a copy of the sandbox finds the interpreter; null when there is none that a copy could go on with. */
+  state(): Omit<CapturedInterpreter, 'context'> | null {
+    if (this.#captured !== null) return this.#captured
+    if (this.#running === null || this.#writing) return null
+    const { language } = this.#options
+    return { language, process: this.#running.process.id, offset: this.#offset, mark: this.#mark }
   }
 
   run(code: string, limits: CellLimits): Promise<CodeResult> {
@@ -44,10 +68,14 @@ export class CodeContext {
 
   async #runCell(code: string, limits: CellLimits): Promise<CodeResult> {
     assertNotAborted(limits.signal)
+    await this.#options.mayBegin()
     const { process, exit } = (this.#running ??= await this.#start())
+    // Starting takes a while, in which a capture may have begun; from here to the request nothing comes in between.
+    await this.#options.mayBegin()
     const mark = randomBytes(12).toString('hex')
     const cell = new CellOutput(mark, limits.outputBytes)
     this.#cell = cell
+    this.#mark = mark
     const started = performance.now()
     let timedOut = false
     const timer = setTimeout(() => {
@@ -57,7 +85,12 @@ export class CodeContext {
     const abort = (): void => void process.kill()
     limits.signal?.addEventListener('abort', abort, { once: true })
     try {
-      void process.write(INTERPRETERS[this.#language].request(mark, code)).catch(ignoreEnded)
+      this.#writing = true
+      const request = INTERPRETERS[this.#options.language].request(mark, code)
+      void process
+        .write(request)
+        .catch(ignoreEnded)
+        .finally(() => (this.#writing = false))
       const ended = await Promise.race([cell.done.then(() => null), exit])
       assertNotAborted(limits.signal)
       return { ...cell.result(ended), durationMs: performance.now() - started, timedOut, oom: ended?.oom ?? false }
@@ -65,14 +98,36 @@ export class CodeContext {
       clearTimeout(timer)
       limits.signal?.removeEventListener('abort', abort)
       this.#cell = null
+      this.#mark = null
     }
   }
 
   async #start(): Promise<Running> {
-    const process = await this.#sandbox.spawn([...INTERPRETERS[this.#language].command], {
-      stdin: 'pipe',
-      timeoutMs: BOUNDS.maximumTtlMs,
-    })
+    const captured = this.#captured
+    const taken = captured === null ? null : await this.#takeUp(captured)
+    this.#captured = null
+    if (taken !== null) return taken
+    const command = [...INTERPRETERS[this.#options.language].command]
+    return this.#follow(await this.#options.sandbox.spawn(command, { stdin: 'pipe', timeoutMs: BOUNDS.maximumTtlMs }))
+  }
+
+  /** Null when it has ended, so that a new one is started. The cell that it was running is its former sandbox's: what it says is dropped. */
+  async #takeUp({ process: id, offset, mark }: CapturedInterpreter): Promise<Running | null> {
+    try {
+      const running = this.#follow(await this.#options.sandbox.attach(id, { offset }))
+      if (mark === null) return running
+      const former = new CellOutput(mark, 0)
+      this.#cell = former
+      const ended = await Promise.race([former.done.then(() => null), running.exit])
+      this.#cell = null
+      return ended === null ? running : null
+    } catch (error) {
+      if (HearthError.isInstance(error) && error.code === 'process_not_found') return null
+      throw error
+    }
+  }
+
+  #follow(process: Process): Running {
     const exit = this.#pump(process).finally(() => {
       this.#running = null
     })
@@ -81,7 +136,11 @@ export class CodeContext {
 
   /** Output between two cells (a thread that goes on, say) has no reader and is dropped. */
   async #pump(process: Process): Promise<ProcessExit> {
-    for await (const chunk of process.output) this.#cell?.add(chunk)
+    this.#offset = 0
+    for await (const chunk of process.output) {
+      this.#offset = chunk.offset + chunk.data.length
+      this.#cell?.add(chunk)
+    }
     return await process.wait()
   }
 }

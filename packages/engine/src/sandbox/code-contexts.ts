@@ -2,6 +2,7 @@ import {
   CODE_LANGUAGES,
   HearthError,
   parseInput,
+  type CodeLanguage,
   type CodeResult,
   type Limits,
   type RunCodeOptions,
@@ -9,6 +10,7 @@ import {
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
+import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import { CodeContext } from './code-context.ts'
 
 const codeSchema = z.string().max(8 * 1024 * 1024)
@@ -21,13 +23,20 @@ const optionsSchema = z.strictObject({
 
 /** The interpreters of one sandbox, by language and context name; each keeps its state between cells. */
 export class CodeContexts {
-  readonly #sandbox: Pick<Sandbox, 'spawn'>
+  readonly #sandbox: Pick<Sandbox, 'spawn' | 'attach'>
   readonly #capabilities: Capabilities
   readonly #contexts = new Map<string, CodeContext>()
+  #still: Promise<void> = Promise.resolve()
 
-  constructor(sandbox: Pick<Sandbox, 'spawn'>, capabilities: Capabilities) {
+  /** `captured`: interpreters that go on in this sandbox, which is a copy of the one that they were started in. */
+  constructor(
+    sandbox: Pick<Sandbox, 'spawn' | 'attach'>,
+    capabilities: Capabilities,
+    captured: readonly CapturedInterpreter[],
+  ) {
     this.#sandbox = sandbox
     this.#capabilities = capabilities
+    for (const interpreter of captured) this.#open(interpreter.language, interpreter.context, interpreter)
   }
 
   async run(code: string, options: RunCodeOptions, limits: Limits): Promise<CodeResult> {
@@ -36,12 +45,34 @@ export class CodeContexts {
     if (!this.#capabilities.processes) {
       throw new HearthError('capability_unsupported', 'this rung has no interpreters to run code with')
     }
-    const key = `${language} ${context}`
-    let entry = this.#contexts.get(key)
-    if (entry === undefined) {
-      entry = new CodeContext(language, this.#sandbox)
-      this.#contexts.set(key, entry)
-    }
+    const entry = this.#contexts.get(keyOf(language, context)) ?? this.#open(language, context, null)
     return await entry.run(text, { timeoutMs: timeoutMs ?? limits.wallTimeMs, outputBytes: limits.outputBytes, signal })
   }
+
+  /** Does something while no cell begins. It is given the interpreters as a copy of the sandbox would find them. */
+  async still<Value>(work: (interpreters: CapturedInterpreter[]) => Promise<Value>): Promise<Value> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#still = promise
+    try {
+      const states = [...this.#contexts].map(([key, entry]) => ({ state: entry.state(), context: contextOf(key) }))
+      return await work(states.flatMap(({ state, context }) => (state === null ? [] : [{ ...state, context }])))
+    } finally {
+      resolve()
+    }
+  }
+
+  #open(language: CodeLanguage, context: string, captured: CapturedInterpreter | null): CodeContext {
+    const mayBegin = (): Promise<void> => this.#still
+    const entry = new CodeContext({ language, sandbox: this.#sandbox, captured, mayBegin })
+    this.#contexts.set(keyOf(language, context), entry)
+    return entry
+  }
+}
+
+function keyOf(language: CodeLanguage, context: string): string {
+  return `${language} ${context}`
+}
+
+function contextOf(key: string): string {
+  return key.slice(key.indexOf(' ') + 1)
 }

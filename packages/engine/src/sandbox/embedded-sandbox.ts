@@ -11,25 +11,32 @@ import {
   type ExecOptions,
   type ExecResult,
   type Files,
+  type ForkableSandbox,
+  type ForkResult,
   type Limits,
+  type MemoryMode,
   type Port,
   type Process,
   type ProcessInfo,
   type RunCodeOptions,
-  type Sandbox,
   type SandboxId,
   type SandboxInfo,
+  type SnapshotInfo,
+  type SnapshotOptions,
   type SpawnOptions,
   type Stats,
   type WatchEvent,
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
-import type { Machine, MachineEnd, ProcessSpec } from '../machine/machine.ts'
+import type { Captured, Machine, MachineEnd, ProcessSpec } from '../machine/machine.ts'
+import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
+import type { Captures, EngineForkOptions } from './captures.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
 import { Deadline } from './deadline.ts'
 import { SandboxPort } from './sandbox-port.ts'
+import type { UnownedRecord } from './sandbox-record.ts'
 
 const portSchema = z.int().min(1).max(65_535)
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
@@ -42,8 +49,19 @@ export interface SandboxOwner {
   released(): void
 }
 
+export interface EmbeddedSandboxOptions {
+  readonly record: UnownedRecord
+  readonly machine: Machine
+  readonly capabilities: Capabilities
+  readonly owner: SandboxOwner
+  readonly captures: Captures
+  readonly paused: boolean
+  /** Of `runCode`, that go on in it. */
+  readonly interpreters: readonly CapturedInterpreter[]
+}
+
 /** A sandbox in this process: the contract's interface over a machine. */
-export class EmbeddedSandbox implements Sandbox {
+export class EmbeddedSandbox implements ForkableSandbox {
   readonly id: SandboxId
   readonly files: Files
   readonly #machine: Machine
@@ -52,27 +70,26 @@ export class EmbeddedSandbox implements Sandbox {
   readonly #contexts: CodeContexts
   readonly #deadline: Deadline
   readonly #capabilities: Capabilities
-  /** Pauses and resumes come one after the other. */
-  #turn: Promise<void> = Promise.resolve()
+  readonly #captures: Captures
+  readonly #record: UnownedRecord
+  /** Pauses, resumes and captures come one after the other. */
+  #turn: Promise<unknown> = Promise.resolve()
   #paused: boolean
   #info: SandboxInfo
 
-  constructor(
-    info: SandboxInfo,
-    machine: Machine,
-    capabilities: Capabilities,
-    owner: SandboxOwner,
-    options: { readonly paused?: boolean } = {},
-  ) {
+  constructor({ record, machine, capabilities, owner, captures, paused, interpreters }: EmbeddedSandboxOptions) {
+    const { info } = record
+    this.#record = record
     this.#info = info
     this.#capabilities = capabilities
-    this.#paused = options.paused ?? false
+    this.#captures = captures
+    this.#paused = paused
     this.#machine = machine
     this.#owner = owner
     this.#limits = info.limits
     this.id = info.id
     this.files = machine.files
-    this.#contexts = new CodeContexts(this, capabilities)
+    this.#contexts = new CodeContexts(this, capabilities, interpreters)
     this.#deadline = new Deadline(info.expiresAt, () => this.kill())
     void machine.ended.then(() => {
       this.#deadline.cancel()
@@ -82,6 +99,11 @@ export class EmbeddedSandbox implements Sandbox {
 
   get info(): SandboxInfo {
     return this.#info
+  }
+
+  /** What was written down about it, as it is now. */
+  get record(): UnownedRecord {
+    return { ...this.#record, info: this.#info }
   }
 
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
@@ -207,14 +229,35 @@ export class EmbeddedSandbox implements Sandbox {
     })
   }
 
-  async #inTurn(work: () => Promise<void>): Promise<void> {
+  async snapshot(options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return await this.#captures.snapshot(this, options)
+  }
+
+  async fork(count: number, options: EngineForkOptions = {}): Promise<ForkResult<EmbeddedSandbox>> {
+    return await this.#captures.fork(this, count, options)
+  }
+
+  /** Writes what it is now into the directory of a snapshot. It goes on, and is paused afterwards if it was. */
+  capture(directory: string, memory: MemoryMode): Promise<Captured & { readonly interpreters: CapturedInterpreter[] }> {
+    return this.#inTurn(async () => {
+      if (!this.#capabilities.snapshots) {
+        throw new HearthError('capability_unsupported', `${this.#info.driver} cannot capture a sandbox`)
+      }
+      return await this.#contexts.still(async (interpreters) => ({
+        ...(await this.#machine.capture(directory, memory)),
+        interpreters,
+      }))
+    })
+  }
+
+  async #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     const before = this.#turn
     const mine = before.then(() => {
       if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
       return work()
     })
     this.#turn = mine.catch(() => undefined)
-    await mine
+    return await mine
   }
 
   async kill(): Promise<void> {

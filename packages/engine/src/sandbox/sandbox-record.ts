@@ -1,17 +1,33 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HearthError, rungSchema, sandboxIdSchema, type SandboxId, type SandboxInfo } from '@hearth/contract'
+import {
+  HearthError,
+  rungSchema,
+  sandboxIdSchema,
+  snapshotIdSchema,
+  type SandboxId,
+  type SandboxInfo,
+} from '@hearth/contract'
 import { z } from 'zod'
 import { ownIdentity, type ProcessIdentity } from '../host/process-identity.ts'
+import type { SnapshotManifest } from '../store/snapshot-manifest.ts'
 
 /** What is written down about a sandbox before it runs, so that whoever comes after a crash knows what there is. */
 export interface SandboxRecord {
   readonly info: SandboxInfo
   /** Name of the driver that can adopt it. */
   readonly driver: string
+  readonly templateDigest: string
+  /** What it was configured with, and its copies are. */
+  readonly configuration: SandboxConfiguration
   readonly owner: ProcessIdentity
 }
+
+export type SandboxConfiguration = SnapshotManifest['configuration']
+
+/** All of a record but whose it is. */
+export type UnownedRecord = Omit<SandboxRecord, 'owner'>
 
 const date = z.coerce.date()
 const recordSchema = z.object({
@@ -24,6 +40,7 @@ const recordSchema = z.object({
     createdAt: date,
     expiresAt: date,
     parent: sandboxIdSchema.nullable(),
+    origin: snapshotIdSchema.nullable().default(null),
     metadata: z.record(z.string(), z.string()),
     limits: z.object({
       cpus: z.number(),
@@ -36,6 +53,16 @@ const recordSchema = z.object({
     }),
   }),
   driver: z.string(),
+  // A record of an older Hearth lacks them; its sandbox can still be adopted and ended.
+  templateDigest: z.string().default(''),
+  configuration: z
+    .object({
+      hostname: z.string(),
+      environment: z.record(z.string(), z.string()),
+      workdir: z.string(),
+      user: z.string(),
+    })
+    .default({ hostname: '', environment: {}, workdir: '/', user: '' }),
   owner: z.object({ pid: z.int(), startTime: z.string() }),
 })
 
@@ -48,12 +75,12 @@ export function sandboxDirectory(root: string, id: SandboxId): string {
 // What follows is synchronous: each file takes microseconds, the way through the thread pool a good part of a millisecond.
 
 /** The directory with its record in it; when the record cannot be written, neither is there. */
-export function makeSandboxDirectory(root: string, info: SandboxInfo, driver: string): string {
+export function makeSandboxDirectory(root: string, record: UnownedRecord): string {
   mkdirSync(root, { recursive: true, mode: 0o700 })
-  const directory = sandboxDirectory(root, info.id)
+  const directory = sandboxDirectory(root, record.info.id)
   mkdirSync(directory, { mode: 0o700 })
   try {
-    writeRecord(directory, info, driver)
+    writeRecord(directory, record)
   } catch (error) {
     rmSync(directory, { recursive: true, force: true })
     throw error
@@ -65,17 +92,18 @@ export function makeSandboxDirectory(root: string, info: SandboxInfo, driver: st
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '' }
 
 /** Anybody may adopt it from now on. One that is gone needs no word. */
-export function disownRecord(directory: string, info: SandboxInfo, driver: string): void {
+export function disownRecord(directory: string, record: UnownedRecord): void {
   try {
-    writeRecord(directory, info, driver, NOBODY)
+    writeRecord(directory, record, NOBODY)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }
 
 /** Writes it in one step, with this process as the owner. */
-export function writeRecord(directory: string, info: SandboxInfo, driver: string, owner = ownIdentity()): void {
-  const record: SandboxRecord = { info, driver, owner }
+export function writeRecord(directory: string, unowned: UnownedRecord, owner = ownIdentity()): void {
+  const { info, driver, templateDigest, configuration } = unowned
+  const record: SandboxRecord = { info, driver, templateDigest, configuration, owner }
   const temporary = join(directory, `${FILE}.new`)
   writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 })
   renameSync(temporary, join(directory, FILE))

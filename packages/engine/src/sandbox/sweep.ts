@@ -7,6 +7,7 @@ import type { HostPaths } from '../host/host.ts'
 import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { readRecord } from './sandbox-record.ts'
+import type { Snapshots } from './snapshots.ts'
 
 /** What another process is just making looks like a leftover for a moment; nothing younger than this is touched. */
 const GRACE_MS = 60_000
@@ -21,16 +22,22 @@ export interface SweepOptions {
  * crash left half-made, empty cgroups, writable areas without a sandbox. A sandbox that runs within its deadline stays,
  * so that it can be adopted.
  */
-export async function sweep(paths: HostPaths, services: LinkServices, options: SweepOptions = {}): Promise<void> {
+export async function sweep(
+  paths: HostPaths,
+  services: LinkServices,
+  snapshots: Snapshots,
+  options: SweepOptions = {},
+): Promise<void> {
   const isOld = oldness(options.graceMs ?? GRACE_MS)
   for (const name of await list(paths.sandboxes)) {
     const id = sandboxIdSchema.safeParse(name)
-    if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services, isOld)
+    if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services, snapshots, isOld)
   }
   const kept = new Set(await list(paths.sandboxes))
   await sweepAreas(paths, services, kept, isOld)
   await sweepIds(paths, kept, isOld)
   await sweepCgroups(services, isOld)
+  await snapshots.collect()
 }
 
 /** Ends it, if it lives, and frees what the host holds for it. */
@@ -46,7 +53,13 @@ function unreadable(): null {
 
 type IsOld = (path: string) => Promise<boolean>
 
-async function sweepSandbox(id: SandboxId, directory: string, services: LinkServices, isOld: IsOld): Promise<void> {
+async function sweepSandbox(
+  id: SandboxId,
+  directory: string,
+  services: LinkServices,
+  snapshots: Snapshots,
+  isOld: IsOld,
+): Promise<void> {
   const record = await readRecord(directory).catch(unreadable)
   if (record === null) {
     if (await isOld(directory)) await removeSandbox(id, directory, services)
@@ -54,8 +67,11 @@ async function sweepSandbox(id: SandboxId, directory: string, services: LinkServ
   }
   if (isAlive(record.owner)) return
   const keeper = readKeeper(directory)
+  const { origin, expiresAt } = record.info
+  // A fork is complete when its snapshot is; whoever made this child died before.
+  const whole = origin == null || (await snapshots.isComplete(origin))
   const runs = keeper !== null && isAlive(keeper)
-  if (runs && record.info.expiresAt.getTime() > Date.now()) return
+  if (runs && whole && expiresAt.getTime() > Date.now()) return
   await removeSandbox(id, directory, services)
 }
 

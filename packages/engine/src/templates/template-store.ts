@@ -45,6 +45,19 @@ export class TemplateStore {
     return (await this.#stored(name, source)) ?? (await this.#share(name, source, false, options))
   }
 
+  /**
+   * The template of something that was made of it: the same root, also when the name has another by now. Null when it is gone. The host's
+   * own files are what they are.
+   */
+  async pinned(name: string, digest: string): Promise<Template | null> {
+    if (name === 'host') return await this.#hostTemplate()
+    if (!/^sha256:[0-9a-f]{64}$/.test(digest)) return null
+    const record = await this.#records.read(name)
+    if (!(await exists(this.#rootPath(digest)))) return null
+    if (record?.digest === digest) return this.#templateOf(record)
+    return { kind: 'directory', name, digest, root: this.#rootPath(digest), environment: {}, workdir: null, user: null }
+  }
+
   /** Builds what is not there; with `force` also what is. A forced build leaves the old root to those who use it. */
   async build(name: string, options: ResolveOptions & { readonly force?: boolean } = {}): Promise<Template> {
     if (name === 'host' || options.force !== true) return await this.resolve(name, options)

@@ -1,6 +1,7 @@
 import type { Machine } from '../../machine/machine.ts'
 import { TEMPLATE_PATH, TEMPLATE_USER } from '../../templates/base-files.ts'
 import type { LaunchRequest } from '../driver.ts'
+import { restoreTree } from './captured-tree.ts'
 import { makeLayout } from './layout.ts'
 import { MemoryTree } from './memory-tree.ts'
 import { treeLimits } from './simulated-limits.ts'
@@ -8,10 +9,11 @@ import { SimulatedMachine } from './simulated-machine.ts'
 
 const INTERPRETER_COMMANDS = ['python3', 'python', 'js-exec', 'node']
 
-export function launchSimulated(request: LaunchRequest, interpreters: boolean): Machine {
+export async function launchSimulated(request: LaunchRequest, interpreters: boolean): Promise<Machine> {
   const { limits, hostname, workdir } = request
   const tree = new MemoryTree(treeLimits(limits))
-  makeLayout(tree, { hostname, commands: interpreters ? INTERPRETER_COMMANDS : [] })
+  if (request.from !== null) await restoreTree(tree, request.from, hostname)
+  else makeLayout(tree, { hostname, commands: interpreters ? INTERPRETER_COMMANDS : [] })
   tree.makeDirectory(workdir, { parents: true })
   const user = request.user === '' ? TEMPLATE_USER.name : request.user
   const environment = { PATH: TEMPLATE_PATH, HOME: TEMPLATE_USER.home, USER: user, ...request.environment }

@@ -29,6 +29,18 @@ export class MemoryTree {
     this.root = this.#directory(0o755)
   }
 
+  /** A tree of its own with the same content, as it is at this moment. */
+  clone(): MemoryTree {
+    const copy = new MemoryTree(this.limits)
+    const files = new Map<FileNode, FileNode>()
+    for (const [name, node] of this.root.entries) copy.root.entries.set(name, copyNode(node, files))
+    copy.root.mode = this.root.mode
+    copy.#nextId = this.#nextId
+    copy.#bytes = this.#bytes
+    copy.#entries = this.#entries
+    return copy
+  }
+
   get usedBytes(): number {
     return this.#bytes
   }
@@ -246,4 +258,19 @@ export class MemoryTree {
   #tell(change: TreeChange): void {
     for (const listener of this.#listeners) listener(change)
   }
+}
+
+/** `files`: what was copied already, so that two names of one file stay two names of one file. */
+function copyNode(node: TreeNode, files: Map<FileNode, FileNode>): TreeNode {
+  if (node.kind === 'directory') {
+    const entries = new Map([...node.entries].map(([name, child]) => [name, copyNode(child, files)]))
+    return { ...node, entries }
+  }
+  if (node.kind !== 'file') return { ...node }
+  const known = files.get(node)
+  if (known !== undefined) return known
+  // The bytes of a file are never changed where they lie, only added to behind its end: without that room they can be shared.
+  const copy = { ...node, buffer: node.buffer.subarray(0, node.length) }
+  files.set(node, copy)
+  return copy
 }

@@ -57,7 +57,7 @@ export class SimulatedDriver implements Driver {
   async launch(request: LaunchRequest): Promise<Machine> {
     // The shell is a large program; only who uses it pays for loading it.
     const { launchSimulated } = await import('./launch-simulated.ts')
-    return launchSimulated(request, this.#interpreters)
+    return await launchSimulated(request, this.#interpreters)
   }
 
   async adopt(id: string): Promise<Machine> {

@@ -2,6 +2,7 @@ import { join } from 'node:path/posix'
 import {
   BOUNDS,
   HearthError,
+  type MemoryMode,
   type PortConnection,
   type Process,
   type ProcessInfo,
@@ -10,6 +11,7 @@ import {
 } from '@hearth/contract'
 import { assertNotAborted, onAbort } from '../../link/abort.ts'
 import type { Captured, Machine, MachineEnd, ProcessSpec } from '../../machine/machine.ts'
+import { captureTree } from './captured-tree.ts'
 import { runShell, type ShellSettings } from './shell-run.ts'
 import { SimulatedFiles } from './simulated-files.ts'
 import { SimulatedProcess, SimulatedTask } from './simulated-process.ts'
@@ -124,8 +126,9 @@ export class SimulatedMachine implements Machine {
     this.#requireRunning()
   }
 
-  async capture(): Promise<Captured> {
-    throw new HearthError('capability_unsupported', 'this machine cannot be captured')
+  async capture(directory: string, memory: MemoryMode): Promise<Captured> {
+    this.#requireRunning()
+    return await captureTree(this.#settings.tree, directory, memory)
   }
 
   /** It lives in this process, so nobody else could take it up: letting go of it is its end. */

@@ -1,0 +1,86 @@
+import {
+  BOUNDS,
+  HearthError,
+  isAtLeast,
+  memoryRefused,
+  type createFromSchema,
+  type Limits,
+  type MemoryMode,
+} from '@hearth/contract'
+import type { z } from 'zod'
+import type { DriverRegistry } from '../drivers/registry.ts'
+import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
+import type { TemplateStore } from '../templates/template-store.ts'
+import type { Prepared } from './launcher.ts'
+
+/** What a sandbox stands on. */
+export type Basis = Pick<Prepared, 'driver' | 'probe' | 'template'>
+
+/** The driver and the template of a captured sandbox, as this host has them now. */
+export async function basisOf(
+  registry: DriverRegistry,
+  templates: TemplateStore,
+  { id, manifest }: StoredSnapshot,
+  driverName: string | null,
+): Promise<Basis> {
+  const { rung, template: name } = manifest.info
+  const template = await templates.pinned(name, manifest.templateDigest)
+  if (template === null) {
+    throw new HearthError(
+      'snapshot_incompatible',
+      `snapshot ${id} lies on another ${name} than there is here: its digest was ${manifest.templateDigest}`,
+    )
+  }
+  const reasons: string[] = []
+  for (const driver of registry.drivers) {
+    if (driver.rung !== rung || (driverName !== null && driver.name !== driverName)) continue
+    const probe = await driver.probe()
+    if (probe.available && probe.capabilities.snapshots) return { driver, probe, template }
+    reasons.push(`${driver.name}: ${probe.available ? 'it has no snapshots' : probe.reason}`)
+  }
+  throw new HearthError('rung_unavailable', `snapshot ${id} needs the rung ${rung}: ${reasons.join('; ')}`)
+}
+
+type Spec = z.output<typeof createFromSchema>
+
+/** What a sandbox of a snapshot will be: as the one that was captured, except for what the caller says. */
+export function describeFrom(snapshot: StoredSnapshot, spec: Spec): Omit<Prepared, keyof Basis> {
+  refuseOther(snapshot, spec)
+  const { info, configuration } = snapshot.manifest
+  return {
+    from: withMemory(snapshot, spec.memory ?? 'auto'),
+    parent: null,
+    limits: { ...info.limits, ...(definedOnly(spec.limits ?? {}) as Partial<Limits>) },
+    configuration: {
+      hostname: spec.hostname ?? null,
+      environment: { ...configuration.environment, ...spec.env },
+      workdir: spec.workdir ?? configuration.workdir,
+      user: spec.user ?? configuration.user,
+    },
+    expiresAt: new Date(Date.now() + (spec.ttlMs ?? BOUNDS.defaultTtlMs)),
+    metadata: spec.metadata ?? {},
+  }
+}
+
+function refuseOther({ id, manifest: { info } }: StoredSnapshot, spec: Spec): void {
+  const differs = (what: string, wanted: string, is: string): HearthError =>
+    new HearthError('snapshot_incompatible', `snapshot ${id} has the ${what} ${is}, and ${wanted} was asked for`)
+  if (spec.rung !== undefined && spec.rung !== info.rung) throw differs('rung', spec.rung, info.rung)
+  if (spec.atLeast !== undefined && !isAtLeast(info.rung, spec.atLeast))
+    throw differs('rung', `at least ${spec.atLeast}`, info.rung)
+  if (spec.template !== undefined && spec.template !== info.template)
+    throw differs('template', spec.template, info.template)
+}
+
+function withMemory(snapshot: StoredSnapshot, mode: MemoryMode): StoredSnapshot {
+  const { manifest } = snapshot
+  if (mode === 'required' && manifest.memory === null) throw memoryRefused(`snapshot ${snapshot.id} has files only`)
+  return mode === 'none' ? { ...snapshot, manifest: { ...manifest, memory: null, interpreters: [] } } : snapshot
+}
+
+/** Without what is undefined, which would hide a default. */
+export function definedOnly<T extends object>(value: T): { [Key in keyof T]: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
+    [Key in keyof T]: Exclude<T[Key], undefined>
+  }
+}

@@ -1,0 +1,172 @@
+import {
+  HearthError,
+  newSnapshotId,
+  parseInput,
+  snapshotOptionsSchema,
+  type MemoryMode,
+  type SnapshotId,
+  type SnapshotInfo,
+  type SnapshotOptions,
+} from '@hearth/contract'
+import type { HostPaths } from '../host/host.ts'
+import type { Captured } from '../machine/machine.ts'
+import { SnapshotStore } from '../store/snapshot-store.ts'
+import type { CapturedInterpreter, SnapshotManifest, StoredSnapshot } from '../store/snapshot-manifest.ts'
+import type { EmbeddedSandbox } from './embedded-sandbox.ts'
+import { listRecords } from './sandbox-record.ts'
+
+/** What was captured and is not yet in the store: it vanishes with this process unless it is committed. */
+export interface Draft {
+  readonly snapshot: StoredSnapshot
+  readonly captured: Captured
+}
+
+/** The snapshots of one home. */
+export class Snapshots {
+  readonly #paths: HostPaths
+  readonly #store: SnapshotStore
+  /** One after the other, so that the last child of a fork is recognised. */
+  #releasing: Promise<void> = Promise.resolve()
+
+  constructor(paths: HostPaths) {
+    this.#paths = paths
+    this.#store = new SnapshotStore(paths)
+  }
+
+  /** Those that somebody took, oldest first. */
+  async list(): Promise<SnapshotInfo[]> {
+    const stored = await this.#store.list()
+    return stored.filter(({ manifest }) => manifest.kind === 'snapshot').map(({ manifest }) => manifest.info)
+  }
+
+  /** By identifier or name. */
+  async get(snapshot: string): Promise<SnapshotInfo> {
+    return (await this.#store.get(snapshot)).manifest.info
+  }
+
+  /** Refused with `snapshot_in_use` while a sandbox that was made of it lives, or another snapshot lies on top of it. */
+  async remove(snapshot: string): Promise<void> {
+    const { id } = await this.#store.get(snapshot)
+    await this.#store.remove(id, await this.#inUse())
+  }
+
+  /** With what only the engine needs to know. */
+  async stored(snapshot: string): Promise<StoredSnapshot> {
+    return await this.#store.get(snapshot)
+  }
+
+  async take(sandbox: EmbeddedSandbox, options: SnapshotOptions): Promise<SnapshotInfo> {
+    const { name, memory = 'auto', metadata = {} } = parseInput(snapshotOptionsSchema, options, 'options')
+    const draft = await this.draft(sandbox, memory, { kind: 'snapshot', name: name ?? null, metadata })
+    return (await this.commit(draft)).manifest.info
+  }
+
+  /** Captures a sandbox. Whoever asks commits it or discards it. */
+  async draft(
+    sandbox: EmbeddedSandbox,
+    memory: MemoryMode,
+    about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
+  ): Promise<Draft> {
+    const id = newSnapshotId()
+    const { directory } = await this.#store.draft(id)
+    try {
+      const captured = await sandbox.capture(directory, memory)
+      return { captured, snapshot: { id, directory, manifest: manifestOf(id, sandbox, captured, about) } }
+    } catch (error) {
+      await this.#store.discard(id)
+      throw error
+    }
+  }
+
+  async commit({ snapshot }: Draft): Promise<StoredSnapshot> {
+    try {
+      return await this.#store.commit(snapshot.id, snapshot.manifest)
+    } catch (error) {
+      await this.#store.discard(snapshot.id)
+      throw error
+    }
+  }
+
+  /** Of a fork: its children have the memory, and only the files stay, for as long as one of them lives. */
+  async commitFork({ snapshot: { id, manifest } }: Draft): Promise<void> {
+    if (manifest.memory !== null) await this.#store.dropMemory(id)
+    const info = { ...manifest.info, memory: false, memoryBytes: 0 }
+    await this.#store.commit(id, { ...manifest, info, memory: null, interpreters: [] })
+  }
+
+  async discard({ snapshot }: Draft): Promise<void> {
+    await this.#store.discard(snapshot.id)
+  }
+
+  /** The snapshot of a fork goes with the last of its children; any other stays. */
+  released(origin: SnapshotId): Promise<void> {
+    this.#releasing = this.#releasing.then(() => this.#release(origin))
+    return this.#releasing
+  }
+
+  async #release(origin: SnapshotId): Promise<void> {
+    try {
+      const { manifest } = await this.#store.get(origin)
+      const inUse = await this.#inUse()
+      if (manifest.kind === 'fork' && !inUse.has(origin)) await this.#store.remove(origin, inUse)
+    } catch (error) {
+      // Never committed, removed already, below the files of another, or another process is at it. The next sweep removes what has to be.
+      if (!HearthError.isInstance(error) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+
+  /** Removes what crashes have left and what nobody can use any more. */
+  async collect(): Promise<void> {
+    await this.#store.collect(await this.#inUse())
+  }
+
+  /** Whether a sandbox that says so was made to the end: the snapshot of a fork is there once all its children are. */
+  async isComplete(origin: SnapshotId): Promise<boolean> {
+    return await this.#store.get(origin).then(
+      () => true,
+      (error: unknown) => {
+        if (HearthError.isInstance(error) && error.code === 'snapshot_not_found') return false
+        throw error
+      },
+    )
+  }
+
+  async #inUse(): Promise<Set<SnapshotId>> {
+    const records = await listRecords(this.#paths.sandboxes)
+    return new Set(records.flatMap(({ info }) => info.origin ?? []))
+  }
+}
+
+function manifestOf(
+  id: SnapshotId,
+  sandbox: EmbeddedSandbox,
+  captured: Captured & { readonly interpreters: CapturedInterpreter[] },
+  about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
+): SnapshotManifest {
+  const { info, templateDigest, configuration } = sandbox.record
+  const { disk, diskBytes, memory, interpreters } = captured
+  return {
+    version: 1,
+    kind: about.kind,
+    info: {
+      id,
+      name: about.name,
+      sandbox: info.id,
+      parent: info.origin ?? null,
+      rung: info.rung,
+      driver: info.driver,
+      template: info.template,
+      createdAt: new Date(),
+      memory: memory !== null,
+      diskBytes,
+      memoryBytes: memory?.bytes ?? 0,
+      metadata: { ...about.metadata },
+      limits: info.limits,
+    },
+    templateDigest,
+    disk,
+    memory,
+    interpreters: memory === null ? [] : interpreters,
+    configuration,
+  }
+}
