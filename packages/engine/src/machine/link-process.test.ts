@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { collect, spec } from './process-helpers.ts'
