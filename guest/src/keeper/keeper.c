@@ -12,6 +12,7 @@
 #include "traffic.h"
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -119,11 +120,23 @@ static bool make_sandbox(struct relay *relay, const struct claim *claim, struct 
   return done;
 }
 
+// False when the runtime ends before anybody wants it, or we are told to.
+static bool await_claim(struct relay *relay) {
+  struct pollfd polls[2] = {{ENGINE, POLLIN, 0}, {relay->signals, POLLIN, 0}};
+  do {
+    if (polls[1].revents && keeper_signals_take(relay->signals)) return false;
+    relay_reap(relay);
+    if (relay->runtime_ended) return false;
+    poll(polls, 2, -1);
+  } while (!polls[0].revents);
+  return true;
+}
+
 static bool claim(struct relay *relay) {
   struct request request;
   struct claim claim = {0};
   struct failure failure = {EPROTO, "KeeperClaim was expected"};
-  if (!request_read(ENGINE, relay->signals, &request)) return false;
+  if (!await_claim(relay) || !request_read(ENGINE, relay->signals, &request)) return false;
   bool decoded = request.header.type == MESSAGE_KEEPER_CLAIM && claim_decode(request.payload, &claim, &failure);
   bool made = decoded && make_sandbox(relay, &claim, &failure);
   free(request.bytes);

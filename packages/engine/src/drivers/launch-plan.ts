@@ -5,6 +5,7 @@ export type Step =
   | { readonly kind: 'subvolume'; readonly path: string; readonly limitBytes: number }
   | { readonly kind: 'clone'; readonly source: string; readonly path: string; readonly limitBytes: number }
   | { readonly kind: 'copy'; readonly source: string; readonly path: string }
+  | { readonly kind: 'fifo'; readonly path: string }
   | {
       readonly kind: 'bind'
       readonly source: string
@@ -52,6 +53,21 @@ export interface LaunchPlan {
   readonly restored?: boolean
   /** The runtime does without the system call membarrier; see flag 4 of KeeperLaunch. */
   readonly withoutMembarrier?: boolean
+  /** The runtime waits at a gate until it is claimed; see flag 8 of KeeperLaunch. */
+  readonly ahead?: boolean
+}
+
+/** How a runtime that waits becomes a machine; see KeeperClaim. */
+export interface ClaimPlan {
+  /** Done where the runtime is. */
+  readonly steps: readonly Step[]
+  /** The first argument of the process that serves the root. */
+  readonly server: string
+  readonly root: string
+  /** Shown below the root, read-only. */
+  readonly binds: readonly { readonly source: string; readonly target: string }[]
+  readonly gate: string
+  readonly cgroup: CgroupLimits
 }
 
 /** Limits that a cgroup keeps, v1 or v2. Sizes include what the runtime itself needs. */

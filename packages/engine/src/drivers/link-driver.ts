@@ -8,17 +8,18 @@ import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
 import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
-import { encodeFrame, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
+import { claimOnKeeper, encodeFrame, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
 import { LinkMachine } from '../machine/link-machine.ts'
 import type { Machine, MachineEnd } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
+import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import { MachineCapture } from './capture-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { greet } from './greet-machine.ts'
 import type { LaunchPlan } from './launch-plan.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
-import type { DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
+import type { AheadRuntime, DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
 
 const KILL_PATIENCE_MS = 500
@@ -67,15 +68,14 @@ export class LinkDriver implements Driver {
     let resources: MachineResources | null = null
     try {
       await this.#runtime.prepareTemplate?.(request.template, this.#services, request.progress ?? (() => undefined))
-      keeper = await this.#services.keepers.take()
-      const idBase = this.#services.facts.root ? this.#services.ids.allocate(request.id) : null
+      await this.#check(request)
+      const ahead = this.#takeAhead(request)
+      keeper = ahead?.keeper ?? (await this.#services.keepers.take())
+      const idBase = this.#ids(request, ahead)
       const disk = await this.#disk(request)
       resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind, layers: disk.layers } }
       writeResources(request.directory, resources)
-      const plan = await this.#plan({ request, disk, idBase })
-      const writes = plan.cgroup === null ? [] : this.#services.cgroups.limitWrites(keeper.cgroup, plan.cgroup)
-      await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, writes)
-      const restored = plan.restored ?? request.from?.manifest.memory != null
+      const restored = await this.#start(keeper, { request, disk, idBase }, ahead)
       return await this.#open(request, keeper.socket, resources, restored)
     } catch (error) {
       throw await this.#undo(error, request, keeper, resources)
@@ -88,15 +88,51 @@ export class LinkDriver implements Driver {
     return await this.#services.disks.area(id, directory, limits.diskBytes, from, this.#runtime.diskForm)
   }
 
-  async #plan(input: PlanInput): Promise<LaunchPlan> {
-    const { from, limits } = input.request
-    if (from === null || from.manifest.memory === null) return await this.#runtime.plan(input, this.#services)
+  /** Starts the runtime, or lets one go on that waits. Whether the machine comes from captured memory. */
+  async #start(keeper: PreparedKeeper, input: PlanInput, ahead: AheadRuntime | null): Promise<boolean> {
+    const { request, disk } = input
+    const limits = (plan: Pick<LaunchPlan, 'cgroup'>): string[] =>
+      plan.cgroup === null ? [] : this.#services.cgroups.limitWrites(keeper.cgroup, plan.cgroup)
+    const { memory } = this.#runtime
+    const from = memorySource(request)
+    if (ahead !== null && from !== null && memory?.ahead !== undefined) {
+      const claim = await memory.ahead.planClaim({ ...input, from }, this.#services)
+      const steps = [...disk.steps, ...claim.steps]
+      await claimOnKeeper(keeper, request.directory, { ...claim, steps }, limits(claim))
+      return true
+    }
+    const plan =
+      from === null || memory === undefined
+        ? await this.#runtime.plan(input, this.#services)
+        : await memory.planRestore({ ...input, from }, this.#services)
+    await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, limits(plan))
+    return plan.restored ?? from !== null
+  }
+
+  async #check(request: LaunchRequest): Promise<void> {
+    const from = memorySource(request)
+    if (from === null) return
     const { memory } = this.#runtime
     if (memory === undefined) {
       throw new HearthError('snapshot_incompatible', `${this.name} cannot restore the processes of snapshot ${from.id}`)
     }
-    await memory.check(from.manifest, limits, this.#services)
-    return await memory.planRestore({ ...input, from }, this.#services)
+    await memory.check(from.manifest, request.limits, this.#services)
+  }
+
+  #takeAhead(request: LaunchRequest): AheadRuntime | null {
+    if (memorySource(request) === null) return null
+    return this.#runtime.memory?.ahead?.take(request.template, this.#services) ?? null
+  }
+
+  #ids(request: LaunchRequest, ahead: AheadRuntime | null): number | null {
+    if (!this.#services.facts.root) return null
+    if (ahead === null) return this.#services.ids.allocate(request.id)
+    this.#services.ids.give(ahead.idBase, request.id)
+    return ahead.idBase
+  }
+
+  async dispose(): Promise<void> {
+    await this.#runtime.memory?.ahead?.dispose()
   }
 
   async adopt(id: SandboxId, directory: string, paused: boolean): Promise<Machine> {
@@ -189,6 +225,11 @@ export class LinkDriver implements Driver {
       context: { ...error.context },
     })
   }
+}
+
+/** The snapshot whose processes go on in the new machine; null when there is none, or it has only files. */
+function memorySource({ from }: LaunchRequest): StoredSnapshot | null {
+  return from === null || from.manifest.memory === null ? null : from
 }
 
 /** The host's side of one machine's life: how it is ended, let go of, and what is freed afterwards. */

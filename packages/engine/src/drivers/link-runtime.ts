@@ -1,11 +1,13 @@
 import type { Limits, Rung, SandboxId } from '@hearth/contract'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import type { PreparedKeeper } from '../host/keeper.ts'
 import type { AreaForm } from '../store/disk-area.ts'
 import type { MemoryCapture, SnapshotManifest, StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 import type { LaunchRequest, Probe } from './driver.ts'
-import type { LaunchPlan, Step } from './launch-plan.ts'
+import type { ClaimPlan, LaunchPlan, Step } from './launch-plan.ts'
+import type { LinkServices } from './link-driver.ts'
 
 /** The writable bytes of one sandbox on the host. They lie in `path`; `steps` make it and put its limit in force. */
 export interface DiskArea {
@@ -45,6 +47,22 @@ export interface RestoreInput extends PlanInput {
   readonly from: StoredSnapshot
 }
 
+/** A runtime that was started before it was known for which machine, and waits. */
+export interface AheadRuntime {
+  readonly keeper: PreparedKeeper
+  readonly idBase: number
+}
+
+/** Runtimes that are started ahead of time, because starting one is most of a restore. */
+export interface AheadRuntimes {
+  /** One that can become a machine of this template; null when none is ready. It is the caller's. More are started later, in the background. */
+  take(template: Template, services: LinkServices): AheadRuntime | null
+  /** As `planRestore`. */
+  planClaim(input: RestoreInput, context: RuntimeContext): Promise<ClaimPlan>
+  /** Ends those that wait. */
+  dispose(): Promise<void>
+}
+
 /** How a rung keeps the running processes of a machine. */
 export interface RuntimeMemory {
   /** Why this machine cannot be captured now; null when it can. */
@@ -66,6 +84,8 @@ export interface RuntimeMemory {
   recover?(input: { readonly id: SandboxId; readonly sandboxDirectory: string }, context: RuntimeContext): Promise<void>
   /** Throws `snapshot_incompatible`, and says what differs, when it cannot be restored here with these limits. */
   check(manifest: SnapshotManifest, limits: Limits, context: RuntimeContext): Promise<void>
+  /** Where a restore becomes faster by it. */
+  readonly ahead?: AheadRuntimes
 }
 
 /** What distinguishes one link-speaking rung from another: whether it works here, and how a machine is started. */

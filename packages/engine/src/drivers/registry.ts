@@ -51,6 +51,12 @@ export class DriverRegistry {
     return this.#probed
   }
 
+  /** Ends what was prepared ahead of need. */
+  async dispose(): Promise<void> {
+    await Promise.all(this.drivers.map(async (driver) => await driver.dispose?.()))
+    await this.services.keepers.dispose()
+  }
+
   byName(name: string): Driver {
     const driver = this.drivers.find((candidate) => candidate.name === name)
     if (driver === undefined) throw new HearthError('rung_unavailable', `this host has no driver ${name}`)

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { HearthError } from '@hearth/contract'
-import type { LaunchPlan, Step } from '../drivers/launch-plan.ts'
+import type { ClaimPlan, LaunchPlan, Step } from '../drivers/launch-plan.ts'
 import { DECODERS, ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from '../link/messages.gen.ts'
 import { HEADER_BYTES, PayloadReader, PayloadWriter } from '../link/wire.ts'
 import type { SandboxCgroup } from './cgroups.ts'
@@ -39,10 +39,29 @@ export async function launchOnKeeper(
     flags:
       (namespace?.enter === true ? 1 : 0) |
       (namespace?.rootless === true ? 2 : 0) |
-      (plan.withoutMembarrier === true ? 4 : 0),
+      (plan.withoutMembarrier === true ? 4 : 0) |
+      (plan.ahead === true ? 8 : 0),
     cleanup: plan.cleanup,
   })
   return Number(done.value)
+}
+
+/** Makes a machine of a runtime that was launched ahead of time. From then on the keeper's socket is the link. */
+export async function claimOnKeeper(
+  keeper: PreparedKeeper,
+  directory: string,
+  plan: ClaimPlan,
+  writes: readonly string[],
+): Promise<void> {
+  await keeperCall(keeper.socket, 'KeeperClaim', {
+    directory,
+    writes,
+    steps: plan.steps.flatMap(stepWords),
+    server: plan.server,
+    root: plan.root,
+    binds: plan.binds.flatMap(({ source, target }) => [source, target]),
+    gate: plan.gate,
+  })
 }
 
 const FILE_KINDS = { file: '', late: '+', socket: 's' } as const
@@ -59,6 +78,8 @@ function stepWords(step: Step): string[] {
       return ['clone', step.source, step.path, String(step.limitBytes)]
     case 'copy':
       return ['copy', step.source, step.path]
+    case 'fifo':
+      return ['fifo', step.path]
     case 'bind':
       return ['bind', step.source, step.target, step.options.join(',') || '-']
     case 'overlay':
@@ -68,7 +89,7 @@ function stepWords(step: Step): string[] {
   }
 }
 
-async function keeperCall<Name extends 'KeeperPrepare' | 'KeeperLaunch'>(
+async function keeperCall<Name extends 'KeeperPrepare' | 'KeeperLaunch' | 'KeeperClaim'>(
   socket: Socket,
   name: Name,
   message: Messages[Name],

@@ -5,6 +5,7 @@ import type { MemoryCapture, SnapshotManifest } from '../../store/snapshot-manif
 import type { LaunchPlan } from '../launch-plan.ts'
 import type { CaptureInput, RestoreInput, RuntimeContext, RuntimeMemory } from '../link-runtime.ts'
 import { stagePath } from '../staging/staged-root.ts'
+import { AheadStock } from './ahead-stock.ts'
 import { checkFacts, hostFacts } from './checkpoint-facts.ts'
 import { CONTAINER, planRestore, type Runsc } from './runsc-plan.ts'
 import { controlSocket, takeCheckpoint } from './take-checkpoint.ts'
@@ -13,8 +14,11 @@ import { controlSocket, takeCheckpoint } from './take-checkpoint.ts'
 export class GvisorMemory implements RuntimeMemory {
   readonly #runsc: (context: RuntimeContext) => Promise<Runsc>
 
+  readonly ahead: AheadStock
+
   constructor(runsc: (context: RuntimeContext) => Promise<Runsc>) {
     this.#runsc = runsc
+    this.ahead = new AheadStock(runsc)
   }
 
   async obstacle(_input: unknown, { facts }: RuntimeContext): Promise<string | null> {

@@ -6,7 +6,8 @@ import type { OciSeccomp } from '../seccomp/to-oci-seccomp.ts'
 import { stageRoot, type StagedRoot } from '../staging/staged-root.ts'
 import { bundleConfig, type BundleVariant } from './bundle-config.ts'
 
-const STATE_BYTES = 4 * 1024 * 1024
+/** Enough for what runtimes write down of one container. */
+export const STATE_BYTES = 4 * 1024 * 1024
 
 /** An OCI bundle beside its staged root, seen from where the runtime is executed. */
 export interface StagedBundle {
