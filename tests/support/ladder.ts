@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { RUNGS, type Rung, type Sandbox, type SandboxId, type SandboxSpec } from '@hearth/contract'
 import type { Hearth, Probe, RungReport } from '@hearth/engine'
 import type { Survivor } from '@hearth/testing'
+import { describe, test } from 'vitest'
 
 /** What the suites run over: each rung once, by the driver that a create would get. */
 export interface Step {
@@ -27,6 +28,23 @@ function best(reports: readonly RungReport[], rung: Rung): Step {
 /** The small template everywhere: the host's own tools, and Debian where a kernel of its own cannot see them. */
 export function templateFor(probe: Probe): string {
   return probe.available && probe.capabilities.hostTemplate ? 'host' : 'debian'
+}
+
+/** A step that this host has. */
+export type AvailableStep = Step & { readonly probe: Extract<Probe, { available: true }> }
+
+/** Declares a suite for each rung; one that does not work here is skipped, and says why. Templates are made before any of them. */
+export async function describeEachRung(hearth: Hearth, declare: (step: AvailableStep) => void): Promise<void> {
+  for (const { rung, driver, probe } of await ladder(hearth)) {
+    if (probe.available) {
+      await hearth.templates.resolve(templateFor(probe), {})
+      declare({ rung, driver, probe })
+    } else {
+      describe(rung, () => {
+        test('is available', (context) => context.skip(probe.reason))
+      })
+    }
+  }
 }
 
 export async function createOn(hearth: Hearth, step: Step, spec: SandboxSpec = {}): Promise<Sandbox> {
