@@ -62,7 +62,7 @@ function contextFor(
   if (!probe.available) return probe.reason
   const { capabilities } = probe
   const template = capabilities.hostTemplate ? 'host' : 'debian'
-  const slow = rung === 'microvm' ? 3 : rung === 'gvisor' ? 10 : 30
+  const slow = rung === 'microvm' ? 5 : rung === 'gvisor' ? 10 : 30
   return {
     hearth,
     rung,

@@ -1,31 +1,53 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Sandbox } from '@hearth/contract'
-import type { Hearth } from '@hearth/engine'
+import { readHostFacts, type Hearth } from '@hearth/engine'
+import { DESCRIPTORS, machineArguments } from '../../packages/engine/src/drivers/microvm/machine-arguments.ts'
+import { findMachineParts } from '../../packages/engine/src/drivers/microvm/machine-parts.ts'
+import { processorsOf } from '../../packages/engine/src/drivers/microvm/machine-plan.ts'
+import { emptyDisk } from '../../packages/engine/src/drivers/microvm/upper-disk.ts'
 import { commandOf, descriptorFile, liveRuntime } from './live-runtime.ts'
 
 const HELLO = 1
 const WELCOME = 2
 const DESCRIPTOR = 3
 
-/** The same machine without keeper and confinement: from spawn until its guest has answered. */
-export function qemuFloor(hearth: Hearth, sandbox: Sandbox, scratch: string): () => Promise<number> {
-  const { pid, argv } = commandOf(liveRuntime(hearth, sandbox), /^qemu-system/)
-  const upper = join(scratch, 'upper.ext4')
-  let original = ''
-  const command = argv.map((word) =>
-    word.replace('fd=0', `fd=${DESCRIPTOR}`).replace(/\/proc\/self\/fd\/(\d+)/, (_, number: string) => {
-      const file = descriptorFile(pid, Number(number))
-      if (!argv.some((each) => each.startsWith('id=upper') && each.includes(`/fd/${number},`))) return file
-      original = file
-      return upper
-    }),
+/** The machine of a live sandbox, booted without keeper, confinement and anything kept from before: from spawn until its guest has answered. */
+export async function qemuFloor(hearth: Hearth, sandbox: Sandbox, scratch: string): Promise<() => Promise<number>> {
+  const { paths } = hearth
+  const { limits } = sandbox.info
+  const { pid } = commandOf(liveRuntime(hearth, sandbox), /^qemu-system/)
+  const facts = await readHostFacts()
+  const parts = await findMachineParts({ paths, facts }, () => undefined, false)
+  const empty = await emptyDisk(paths.cache, limits.diskBytes)
+  const upper = join(scratch, `upper-${process.pid}.ext4`)
+  const files: Readonly<Record<number, string>> = {
+    [DESCRIPTORS.kernel]: parts.kernel.image,
+    [DESCRIPTORS.initramfs]: parts.initramfs.path,
+    [DESCRIPTORS.base]: descriptorFile(pid, DESCRIPTORS.base),
+    [DESCRIPTORS.upper]: upper,
+  }
+  const command = machineArguments(parts.qemu, {
+    memoryBytes: limits.memoryBytes,
+    processors: processorsOf(limits.cpus, facts),
+    accelerator: parts.accelerator,
+    capturable: false,
+    start: { kind: 'boot', pids: limits.pids },
+  }).map((word) =>
+    word
+      .replace('fd=0', `fd=${DESCRIPTOR}`)
+      .replace(/\/proc\/self\/fd\/(\d+)/, (_, number: string) => files[Number(number)] ?? ''),
   )
   return async () => {
-    if (original !== '') execFileSync('cp', ['--sparse=always', original, upper])
-    return await boot(command)
+    execFileSync('cp', ['--sparse=always', empty, upper])
+    try {
+      return await boot(command)
+    } finally {
+      rmSync(upper)
+    }
   }
 }
 
@@ -40,6 +62,8 @@ async function boot(command: readonly string[]): Promise<number> {
   })
   try {
     const link = child.stdio[DESCRIPTOR] as Socket
+    // When QEMU ends, its end says more.
+    link.on('error', () => link.destroy())
     link.write(hello())
     const type = await new Promise<number>((resolve, reject) => {
       link.once('data', (data: Buffer) => resolve(data.readUInt8(4)))

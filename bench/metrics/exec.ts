@@ -26,7 +26,7 @@ export async function measureExec(context: BenchContext): Promise<Measurement> {
   const floorSamples: number[] = []
   const samples: number[] = []
   for (let round = 0; round < 5; round++) await sandbox.exec(['/bin/true'])
-  const rounds = context.rounds * (inside ? 2 : 10)
+  const rounds = inside ? (context.quick ? 5 : 20) : context.rounds * 10
   for (let round = 0; round < rounds; round++) {
     if (!inside || round % 5 === 0) floorSamples.push(...(await floor()))
     samples.push(await timed(async () => await sandbox.exec(['/bin/true'])))
