@@ -1,0 +1,56 @@
+import { Hearth, type RemoteSandbox } from '@hearth/sdk'
+import { timed } from '../context.ts'
+
+export const KINDS = ['create', 'exec', 'delete'] as const
+export type Kind = (typeof KINDS)[number]
+export type Latencies = Readonly<Record<Kind, readonly number[]>>
+
+const SPEC = { rung: 'process', template: 'host', ttlMs: 3_600_000, limits: { memoryBytes: 64 * 1024 ** 2 } } as const
+const WORKERS = 2
+const EXECS = 4
+
+/** Sandboxes that are used, removed and replaced all the time. Any answer that is not right ends it. */
+export class Load {
+  readonly #hearth: Hearth
+  readonly #alive: RemoteSandbox[] = []
+  readonly #samples: Record<Kind, number[]> = { create: [], exec: [], delete: [] }
+  #turn = 0
+
+  constructor(server: { readonly url: string; readonly key: string }) {
+    this.#hearth = new Hearth({ url: server.url, apiKey: server.key })
+  }
+
+  async fill(count: number): Promise<void> {
+    while (this.#alive.length < count) this.#alive.push(await this.#hearth.create(SPEC))
+  }
+
+  /** Works until the instant, and gives what every call took. */
+  async run(until: number): Promise<Latencies> {
+    for (const kind of KINDS) this.#samples[kind] = []
+    await Promise.all(Array.from({ length: WORKERS }, () => this.#work(until)))
+    return this.#samples
+  }
+
+  async #work(until: number): Promise<void> {
+    while (performance.now() < until) {
+      await this.#measure('create', async () => void this.#alive.push(await this.#hearth.create(SPEC)))
+      for (let exec = 0; exec < EXECS; exec++) await this.#use(this.#turn++)
+      const oldest = this.#alive.shift()
+      await this.#measure('delete', async () => await oldest?.kill())
+    }
+  }
+
+  async #use(turn: number): Promise<void> {
+    const sandbox = this.#alive[turn % this.#alive.length]
+    // The oldest may be taken by another worker at any time.
+    if (sandbox === undefined || this.#alive.indexOf(sandbox) < WORKERS) return
+    await this.#measure('exec', async () => {
+      const { stdout } = await sandbox.exec(['/bin/echo', String(turn)])
+      if (stdout !== `${turn}\n`) throw new Error(`${sandbox.id} answered ${JSON.stringify(stdout)} to ${turn}`)
+    })
+  }
+
+  async #measure(kind: Kind, call: () => Promise<void>): Promise<void> {
+    this.#samples[kind].push(await timed(call))
+  }
+}
