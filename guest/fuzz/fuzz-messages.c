@@ -18,7 +18,7 @@ void freeze_end(bool forget) {
 }
 bool freeze_begin(uint32_t flags) {
   frozen = true;
-  return encode_frozen(&output, 0, &(struct message_frozen){flags});
+  return encode_frozen(&output, 0, &(struct message_frozen){flags, 1});
 }
 
 // A channel that takes everything and has a little to say.

@@ -897,15 +897,18 @@ static inline bool encode_freeze(struct buffer *out, uint32_t channel, const str
 
 struct message_frozen {
   uint32_t error_number;
+  uint8_t others;
 };
 static inline bool decode_frozen(struct slice payload, struct message_frozen *message) {
   struct reader reader = {payload.bytes, payload.length, true};
   message->error_number = wire_read_u32(&reader);
+  message->others = wire_read_u8(&reader);
   return reader.ok && reader.left == 0;
 }
 static inline bool encode_frozen(struct buffer *out, uint32_t channel, const struct message_frozen *message) {
   size_t frame = wire_begin(out, 66, channel);
   wire_write_u32(out, message->error_number);
+  wire_write_u8(out, message->others);
   return wire_end(out, frame);
 }
 

@@ -10,7 +10,8 @@ const fixture = useGuest()
 
 async function freeze(): Promise<void> {
   fixture.guest.send('Freeze', 0, { flags: 1 })
-  expect(await fixture.guest.control.expect('Frozen')).toEqual({ errno: 0 })
+  // This guest shares the machine with others.
+  expect(await fixture.guest.control.expect('Frozen')).toEqual({ errno: 0, others: 1 })
 }
 
 function output(messages: Awaited<ReturnType<Conversation['all']>>): string {
@@ -105,6 +106,27 @@ describe('freezing', () => {
     await guest.hello()
     guest.send('Ping', 0, { token: 3n })
     expect(await guest.control.expect('Pong')).toEqual({ token: 3n })
+  })
+
+  it.skipIf(process.getuid?.() !== 0)('says whether there is any process but itself', async () => {
+    const guest = await GuestProcess.start({ command: ['unshare', '--pid', '--fork', '--kill-child'] })
+    try {
+      const others = async (): Promise<number> => {
+        guest.send('Freeze', 0, { flags: 0 })
+        const frozen = await guest.control.expect('Frozen')
+        guest.send('Thaw', 0, {})
+        return frozen.others
+      }
+      expect(await others()).toBe(0)
+      const cat = guest.request('Spawn', { ...SPAWN, flags: 4, argv: ['cat'] })
+      await cat.expect('Spawned')
+      expect(await others()).toBe(1)
+      cat.send('Eof', {})
+      await cat.all()
+      while ((await others()) !== 0) await delay(5)
+    } finally {
+      await guest.end()
+    }
   })
 
   it('takes a thaw without a freeze, and a freeze again after a thaw', async () => {

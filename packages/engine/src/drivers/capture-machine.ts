@@ -49,21 +49,30 @@ export class MachineCapture {
     return await memory.obstacle({ id, sandboxDirectory: directory }, this.#services)
   }
 
-  /** Files that are the host's own: nothing inside has to be asked. Where a copy is not of one instant, the processes stand still for it. */
+  /**
+   * Files that are the host's own. A copy of them, also a snapshot of btrfs, is of one instant only when nobody writes: a file that
+   * grows meanwhile has a length there that its content has not reached. An idle sandbox only has to fall silent for it.
+   */
   async #hostFiles(directory: string, reason: string): Promise<Captured> {
-    const { resources, isPaused, pause, resume } = this.#subject
-    const outcome = { memory: false, reason } as const
-    const standsStill = this.#services.disks.isInstant(resources.disk) || isPaused()
-    if (standsStill) return { outcome, pausedMs: 0, memory: null, ...(await this.#captureDisk(directory)) }
-    const begun = performance.now()
-    await pause()
-    let captured: CapturedArea
+    const { link, isPaused, pause, resume } = this.#subject
+    const copy = async (): Promise<Captured> => {
+      const begun = performance.now()
+      const area = await this.#captureDisk(directory)
+      return { outcome: { memory: false, reason }, pausedMs: performance.now() - begun, memory: null, ...area }
+    }
+    if (isPaused()) return await copy()
+    const { alone } = await link.freeze()
     try {
-      captured = await this.#captureDisk(directory)
+      if (alone) return await copy()
+    } finally {
+      link.thaw()
+    }
+    await pause()
+    try {
+      return await copy()
     } finally {
       await resume()
     }
-    return { outcome, pausedMs: performance.now() - begun, memory: null, ...captured }
   }
 
   /** A guest that is stopped cannot be asked to hold still: it goes on for that moment. */

@@ -66,6 +66,8 @@ const CONNECT: Meaning = {
   ]),
   other: 'port_refused',
 }
+/** Something in the sandbox changed what a merge was about to change. */
+const APPLY: Meaning = { codes: new Map([...CODES, [numbers.ESTALE, 'conflict']]), other: 'file_failed' }
 const LAUNCH: Meaning = { codes: new Map(), other: 'launch_failed' }
 
 const MEANINGS: Partial<Record<MessageName, Meaning>> = {
@@ -78,6 +80,7 @@ const MEANINGS: Partial<Record<MessageName, Meaning>> = {
   Watch: WATCH,
   Connect: CONNECT,
   Configure: LAUNCH,
+  ApplyChanges: APPLY,
 }
 
 const NAMES: ReadonlyMap<number, string> = new Map(Object.entries(numbers).map(([name, number]) => [number, name]))

@@ -47,7 +47,7 @@ test('nothing is sent between Freeze and Thaw', async () => {
   const frozen = peer.link.freeze()
   expect(await peer.expect('Freeze')).toBe(0)
   const ping = peer.link.ping()
-  peer.say('Frozen', { errno: 0 }, 0)
+  peer.say('Frozen', { errno: 0, others: 1 }, 0)
   await frozen
   peer.link.thaw()
   expect(await peer.expect('Thaw')).toBe(0)
@@ -60,7 +60,7 @@ test('a guest that cannot hold its files is thawed, and the freeze fails', async
   const peer = await ScriptedPeer.greeted()
   const frozen = peer.link.freeze()
   await peer.expect('Freeze')
-  peer.say('Frozen', { errno: 16 }, 0)
+  peer.say('Frozen', { errno: 16, others: 0 }, 0)
   await expect(frozen).rejects.toMatchObject({ code: 'file_failed' })
   await peer.expect('Thaw')
   expect(peer.link.violation).toBeNull()
@@ -70,14 +70,14 @@ test('a guest that speaks while it is frozen, or says Frozen unasked, breaks the
   const talking = await ScriptedPeer.greeted()
   const frozen = talking.link.freeze()
   await talking.expect('Freeze')
-  talking.say('Frozen', { errno: 0 }, 0)
+  talking.say('Frozen', { errno: 0, others: 1 }, 0)
   await frozen
   talking.say('Pong', { token: 1n }, 0)
   expect(await talking.link.ended).toMatchObject({ kind: 'violation', detail: 'a frame of a frozen guest' })
   talking.link.thaw()
 
   const unasked = await ScriptedPeer.greeted()
-  unasked.say('Frozen', { errno: 0 }, 0)
+  unasked.say('Frozen', { errno: 0, others: 1 }, 0)
   expect(await unasked.link.ended).toMatchObject({ kind: 'violation' })
 })
 

@@ -3,6 +3,11 @@ import { decode } from './dispatch.ts'
 import type { FrameSink } from './frame-sink.ts'
 import { WireError } from './wire.ts'
 
+export interface Frozen {
+  /** There is no process but the guest, so that nobody writes until the thaw. */
+  readonly alone: boolean
+}
+
 /** The frames that begin and end a freeze. */
 interface FreezeFrames {
   readonly freeze: Uint8Array
@@ -16,7 +21,7 @@ interface FreezeFrames {
 export class Freezing {
   readonly #sink: FrameSink
   #frames: FreezeFrames | null = null
-  #asked: PromiseWithResolvers<void> | null = null
+  #asked: PromiseWithResolvers<Frozen> | null = null
   /** A Frozen that came too late for whoever asked. */
   #late = 0
 
@@ -25,9 +30,9 @@ export class Freezing {
   }
 
   /** Resolves when the guest has said its last word. When it does not, or cannot hold its files, everything goes on. */
-  async freeze(frames: FreezeFrames, timeoutMs: number): Promise<void> {
+  async freeze(frames: FreezeFrames, timeoutMs: number): Promise<Frozen> {
     if (this.#sink.held) throw new HearthError('conflict', 'the sandbox is paused or being captured')
-    const asked = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<Frozen>()
     this.#asked = asked
     this.#frames = frames
     this.#sink.hold(frames.freeze)
@@ -37,7 +42,7 @@ export class Freezing {
       asked.reject(new HearthError('timeout', `the guest was not frozen within ${timeoutMs} ms`))
     }, timeoutMs)
     try {
-      await asked.promise
+      return await asked.promise
     } catch (error) {
       this.thaw()
       throw error
@@ -59,7 +64,7 @@ export class Freezing {
   }
 
   received(payload: Buffer): void {
-    const { errno } = decode('Frozen', payload)
+    const { errno, others } = decode('Frozen', payload)
     const asked = this.#asked
     if (asked === null) {
       if (this.#late === 0) throw new WireError('a Frozen that nothing asked for')
@@ -67,7 +72,7 @@ export class Freezing {
       return
     }
     this.#asked = null
-    if (errno === 0) asked.resolve()
+    if (errno === 0) asked.resolve({ alone: others === 0 })
     else
       asked.reject(new HearthError('file_failed', `the file systems of the sandbox could not be held: errno ${errno}`))
   }

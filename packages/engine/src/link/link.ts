@@ -6,7 +6,7 @@ import { ClosedChannels } from './closed-channels.ts'
 import { dispatch } from './dispatch.ts'
 import { FrameDecoder } from './frame-decoder.ts'
 import { FrameSink } from './frame-sink.ts'
-import { Freezing } from './freezing.ts'
+import { Freezing, type Frozen } from './freezing.ts'
 import { Greeting } from './greeting.ts'
 import { linkError, type LinkEnd } from './link-end.ts'
 import { ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
@@ -146,10 +146,10 @@ export class Link implements ChannelOwner {
   }
 
   /** Resolves when the guest has said its last word and holds its files still. Calls wait from then on, until `thaw`. */
-  async freeze(): Promise<void> {
+  async freeze(): Promise<Frozen> {
     this.#assertOpen()
     const frames = { freeze: encodeFrame('Freeze', { flags: SETTLE_FILES }, 0), thaw: encodeFrame('Thaw', {}, 0) }
-    await this.#freezing.freeze(frames, FREEZE_MS)
+    return await this.#freezing.freeze(frames, FREEZE_MS)
   }
 
   /** Harmless when it is not frozen, or over. */

@@ -271,7 +271,7 @@ export interface Messages {
     readonly path: string
     readonly user: string
   }
-  /** What differs between the root and its template, where the guest has the disk of changes itself (in a microVM): a stream of changes as Data, then Done. flags: 1 only the paths, 2 with content. See the section on changes for the limits and the form of the paths. */
+  /** What differs between the root and its template, where the guest has the disk of changes itself (in a microVM): a stream of changes as Data, then Done. flags: 1 only the paths, 2 with content, 4 all that is there instead of what differs. See the section on changes for the limits and the form of the paths. */
   ListChanges: {
     readonly flags: number
     readonly changes: bigint
@@ -307,9 +307,10 @@ export interface Messages {
   Freeze: {
     readonly flags: number
   }
-  /** On channel 0. errno is not 0 when the file systems could not be held; the rest is frozen all the same. */
+  /** On channel 0. errno is not 0 when the file systems could not be held; the rest is frozen all the same. others 0: there is no process but the guest, so that nobody writes until Thaw. */
   Frozen: {
     readonly errno: number
+    readonly others: number
   }
   /** On channel 0. Everything goes on; no channel is lost. Not answered. Harmless to a guest that is not frozen. */
   Thaw: Record<never, never>
@@ -562,6 +563,7 @@ export const ENCODERS: Encoders = {
   },
   Frozen: (message, writer) => {
     writer.u32(message.errno)
+    writer.u8(message.others)
   },
   Thaw: () => {},
   KeeperPrepare: (message, writer) => {
@@ -804,6 +806,7 @@ export const DECODERS: Decoders = {
   }),
   Frozen: (reader) => ({
     errno: reader.u32(),
+    others: reader.u8(),
   }),
   Thaw: () => ({}),
   KeeperPrepare: (reader) => ({

@@ -8,13 +8,17 @@ import {
   spawnOptionsSchema,
   type CodeResult,
   type Command,
+  type DiffOptions,
   type ExecOptions,
   type ExecResult,
+  type FileChange,
   type Files,
   type ForkableSandbox,
   type ForkResult,
   type Limits,
   type MemoryMode,
+  type MergeOptions,
+  type MergeResult,
   type Port,
   type Process,
   type ProcessInfo,
@@ -30,35 +34,18 @@ import {
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
 import type { Captured, Machine, MachineEnd, ProcessSpec } from '../machine/machine.ts'
+import type { ChangeSource } from '../machine/machine-changes.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { Captures, EngineForkOptions } from './captures.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
 import { Deadline } from './deadline.ts'
+import type { EmbeddedSandboxOptions, SandboxOwner } from './embedded-options.ts'
 import { SandboxPort } from './sandbox-port.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 
 const portSchema = z.int().min(1).max(65_535)
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
-
-/** What the sandbox tells its owner about itself: a new deadline is to be written down, an end to be cleaned up. */
-export interface SandboxOwner {
-  deadlineMoved(info: SandboxInfo): void
-  ended(): Promise<void>
-  /** It is somebody else's from now on. */
-  released(): void
-}
-
-export interface EmbeddedSandboxOptions {
-  readonly record: UnownedRecord
-  readonly machine: Machine
-  readonly capabilities: Capabilities
-  readonly owner: SandboxOwner
-  readonly captures: Captures
-  readonly paused: boolean
-  /** Of `runCode`, that go on in it. */
-  readonly interpreters: readonly CapturedInterpreter[]
-}
 
 /** A sandbox in this process: the contract's interface over a machine. */
 export class EmbeddedSandbox implements ForkableSandbox {
@@ -235,6 +222,32 @@ export class EmbeddedSandbox implements ForkableSandbox {
 
   async fork(count: number, options: EngineForkOptions = {}): Promise<ForkResult<EmbeddedSandbox>> {
     return await this.#captures.fork(this, count, options)
+  }
+
+  async diff(options: DiffOptions & { readonly signal?: AbortSignal } = {}): Promise<FileChange[]> {
+    const { signal, ...rest } = options
+    return await this.#captures.comparisons.diff(this, rest, signal)
+  }
+
+  async merge(
+    child: EmbeddedSandbox,
+    options: MergeOptions & { readonly signal?: AbortSignal } = {},
+  ): Promise<MergeResult> {
+    const { signal, ...rest } = options
+    return await this.#captures.comparisons.merge(this, child, rest, signal)
+  }
+
+  /** How its changes are found. */
+  get changes(): ChangeSource {
+    const { changes } = this.#machine
+    // Files that lie on the host are there also while it is paused.
+    if (changes.kind !== 'captured') this.#requireRunning()
+    return changes
+  }
+
+  async applyChanges(operations: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+    this.#requireRunning()
+    await this.#machine.applyChanges(operations, signal)
   }
 
   /** Writes what it is now into the directory of a snapshot. It goes on, and is paused afterwards if it was. */

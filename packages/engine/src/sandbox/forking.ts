@@ -41,12 +41,14 @@ export async function forkSandbox(
   for (const name of ['each', 'ids'] as const) {
     if ((options[name]?.length ?? 0) > count) throw tooMany(name, count)
   }
+  options.signal?.throwIfAborted()
   const { snapshots } = parts
   const about = { kind: 'fork', name: null, metadata: {} } as const
   const draft = await snapshots.draft(parent, options.memory ?? 'auto', about)
   const made: EmbeddedSandbox[] = []
   try {
     made.push(...(await makeChildren(parts, parent, draft.snapshot, count, options)))
+    options.signal?.throwIfAborted()
     await snapshots.commitFork(draft)
   } catch (error) {
     await Promise.all(made.map((child) => child.kill()))

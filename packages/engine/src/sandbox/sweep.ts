@@ -4,6 +4,7 @@ import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
 import { freeResources, readResources } from '../drivers/machine-resources.ts'
 import type { LinkServices } from '../drivers/link-driver.ts'
 import type { HostPaths } from '../host/host.ts'
+import { isReserved } from '../host/id-ranges.ts'
 import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { readRecord } from './sandbox-record.ts'
@@ -92,7 +93,7 @@ async function sweepIds(paths: HostPaths, kept: ReadonlySet<string>, isOld: IsOl
   for (const slot of await list(join(paths.home, 'ids'))) {
     const path = join(paths.home, 'ids', slot)
     const owner = await readFile(path, 'utf8').catch(() => null)
-    if (owner !== null && !kept.has(owner) && (await isOld(path))) await rm(path, { force: true })
+    if (owner !== null && !kept.has(owner) && !isReserved(owner) && (await isOld(path))) await rm(path, { force: true })
   }
 }
 

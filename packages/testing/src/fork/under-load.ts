@@ -1,0 +1,66 @@
+import { expect } from 'vitest'
+import { collectOutput, eventually, joined, output, text } from '../support/expectations.ts'
+import { Copies, type ForkSuite } from './fork-suite.ts'
+
+/** Adds to one file, then to the other, again and again: at every instant the first has as many lines, or one more. */
+const PAIRS = 'i=0; while :; do i=$((i+1)); echo $i >> /tmp/srv/first; echo $i >> /tmp/srv/second; done'
+/** 64 MB of numbered lines of 16 bytes. */
+const BIG = "seq -f '%015.0f' 4000000 > /tmp/srv/big"
+const CHECK_BIG = `size=$(stat -c %s /tmp/srv/big); seq -f '%015.0f' 4000000 | head -c $size | cmp - /tmp/srv/big && echo $size`
+
+export function describeUnderLoad(suite: ForkSuite): void {
+  const { memory } = suite.options.capabilities
+
+  suite.test('a fork while 50 commands run', { needs: ['processes'], timeoutMs: 90_000 }, async (parent) => {
+    const command = (index: number): string => `echo ${index}; until [ -e /tmp/srv/go ]; do sleep 0.2; done; seq ${index}`
+    const expected = (index: number): string =>
+      [index, ...Array.from({ length: index }, (_, line) => line + 1)].join('\n')
+    const running = Array.from({ length: 50 }, (_, index) => parent.exec(command(index)))
+    await eventually('all have begun', async () => {
+      const processes = await parent.processes()
+      return processes.filter((process) => process.outputBytes > 0).length === 50
+    })
+    const result = await parent.fork(2)
+    await using copies = new Copies(result.children)
+    await output(parent, 'touch /tmp/srv/go')
+    for (const [index, done] of (await Promise.all(running)).entries()) expect(text(done)).toBe(expected(index))
+    if (!memory) {
+      for (const child of copies.all) expect(await child.processes()).toEqual([])
+      return
+    }
+    const child = copies.first
+    const inChild = (await child.processes()).filter((process) => process.exit === null)
+    expect(inChild.length).toBe(50)
+    await output(child, 'touch /tmp/srv/go')
+    const sample = inChild[37]
+    const taken = await child.attach(sample?.id ?? 0)
+    expect(joined(await collectOutput(taken)).trim()).toBe(expected(37))
+    expect(await taken.wait()).toMatchObject({ exitCode: 0 })
+  })
+
+  suite.test(
+    'a fork while files are written gives those of one instant',
+    { needs: ['processes'], timeoutMs: 90_000 },
+    async (parent) => {
+      await using pairs = await parent.spawn(PAIRS)
+      await using big = await parent.spawn(BIG)
+      const discarded = [pairs.wait(), big.wait()].map((exit) => exit.catch(() => null))
+      await eventually('the files grow', async () => {
+        return (await output(parent, 'cat /tmp/srv/second 2>/dev/null | wc -l; [ -s /tmp/srv/big ] && echo y')).endsWith('y')
+      })
+      await using copies = new Copies((await parent.fork(2, { memory: 'none' })).children)
+      await Promise.all([pairs.kill(), big.kill()])
+      await Promise.all(discarded)
+      const sizes = new Set<string>()
+      for (const child of copies.all) {
+        const [first = 0, second = 0] = (await output(child, 'wc -l < /tmp/srv/first; wc -l < /tmp/srv/second'))
+          .split('\n')
+          .map(Number)
+        expect(second).toBeGreaterThan(0)
+        expect([second, second + 1]).toContain(first)
+        sizes.add(`${first} ${await output(child, CHECK_BIG)}`)
+      }
+      expect(sizes.size).toBe(1)
+    },
+  )
+}
