@@ -16,9 +16,12 @@ export interface Finished {
 /** The real binary, started as a user would, with a home of its own. */
 export class HearthCommand implements AsyncDisposable {
   readonly home: string
+  /** What the command finds in its environment besides. */
+  readonly env: Record<string, string>
 
   private constructor(home: string) {
     this.home = home
+    this.env = { HEARTH_HOME: home, HEARTH_URL: '', HEARTH_API_KEY: '' }
   }
 
   static async create(): Promise<HearthCommand> {
@@ -27,7 +30,7 @@ export class HearthCommand implements AsyncDisposable {
 
   /** Starts it; `finished` collects what it says. */
   start(args: readonly string[], program = BINARY): { child: ChildProcess; finished: Promise<Finished> } {
-    const child = spawn(program, args, { env: { ...process.env, HEARTH_HOME: this.home }, stdio: 'pipe' })
+    const child = spawn(program, args, { env: { ...process.env, ...this.env }, stdio: 'pipe' })
     const stdout: Buffer[] = []
     let stderr = ''
     child.stdout.on('data', (data: Buffer) => stdout.push(data))
@@ -48,6 +51,13 @@ export class HearthCommand implements AsyncDisposable {
     const { child, finished } = this.start(args)
     child.stdin?.end(input)
     return await finished
+  }
+
+  /** Runs it, expects success, and parses what it says. */
+  async json<Value>(args: readonly string[], input = ''): Promise<Value> {
+    const { code, stdout, stderr } = await this.run(args, input)
+    if (code !== 0) throw new Error(`hearth ${args.join(' ')} ended with ${code}: ${stderr}`)
+    return JSON.parse(stdout) as Value
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

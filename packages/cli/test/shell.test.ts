@@ -1,46 +1,15 @@
-import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BINARY, HearthCommand } from './hearth-command.ts'
+import { typeInto } from './terminal-session.ts'
 
 let hearth: HearthCommand
 beforeAll(async () => void (hearth = await HearthCommand.create()))
 afterAll(async () => await hearth[Symbol.asyncDispose]())
 
-interface Session {
-  readonly code: number | null
-  readonly screen: string
-}
-
-/** Types into a terminal that script(1) makes: each line when the screen shows what it waits for. */
-async function typeInto(
-  command: string,
-  turns: readonly (readonly [waitFor: RegExp, type: string])[],
-): Promise<Session> {
-  const child = spawn('script', ['-qec', command, '/dev/null'], {
-    env: { ...process.env, HEARTH_HOME: hearth.home, TERM: 'xterm', PS1: '$ ' },
-    stdio: 'pipe',
-  })
-  let screen = ''
-  const pending = [...turns]
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    screen += text
-    const next = pending[0]
-    if (next === undefined || !next[0].test(screen)) return
-    pending.shift()
-    child.stdin.write(next[1])
-  })
-  const watchdog = setTimeout(() => child.kill('SIGKILL'), 60_000)
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', resolve)
-  })
-  clearTimeout(watchdog)
-  return { code, screen }
-}
-
 describe('shell', () => {
   it('is a terminal with a size, an interrupt and an exit code', async () => {
     const { code, screen } = await typeInto(
+      hearth,
       `stty rows 33 cols 91; exec ${BINARY} shell --rung process --env PS1='ready> ' -- bash --norc`,
       [
         [/ready> $/, 'tty; stty size; sh -c "echo sleeping; exec sleep 100"\r'],
@@ -55,6 +24,7 @@ describe('shell', () => {
   it('follows a resize', async () => {
     const wait = 'echo waiting; while [ "$(stty size)" != "40 100" ]; do sleep 0.05; done; echo resized'
     const { code, screen } = await typeInto(
+      hearth,
       `stty rows 20 cols 80; (sleep 2; stty rows 40 cols 100 </dev/tty) & exec ${BINARY} shell -q --rung process -- sh -c '${wait}'`,
       [],
     )
@@ -63,7 +33,7 @@ describe('shell', () => {
   })
 
   it('refuses a rung without terminals', async () => {
-    const { code, screen } = await typeInto(`exec ${BINARY} shell --rung simulated`, [])
+    const { code, screen } = await typeInto(hearth, `exec ${BINARY} shell --rung simulated`, [])
     expect(code).toBe(125)
     expect(screen).toMatch(/terminal/)
   })

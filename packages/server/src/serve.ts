@@ -31,7 +31,7 @@ export interface ServeOptions {
   /** Default: lines of JSON on standard output. */
   readonly logger?: Logger
   /** Of the default logger. Default `info`. */
-  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error'
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
 }
 
 /** A server that runs. */

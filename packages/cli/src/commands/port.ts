@@ -24,9 +24,9 @@ export async function port(name: string, spec: PortSpec, options: PortOptions): 
     const { url, expiresAt } = link
     const people = (): string =>
       table([
-        ['link', url, `for a browser, without a key, ends ${formatUntil(expiresAt)}`],
-        ['url', inside.url, 'for programs that send the key'],
-        ['local', `${invocation()} port ${sandbox.id} ${spec.port}:${spec.port}`, 'makes it a port of this machine'],
+        ['link', `for a browser, needs no key, ends ${formatUntil(expiresAt)}`, url],
+        ['url', 'for programs that send the key', inside.url],
+        ['local', 'makes it a port of this machine', `${invocation()} port ${sandbox.id} ${spec.port}:${spec.port}`],
       ])
     const json = { sandbox: sandbox.id, port: spec.port, url: inside.url, link: url, expiresAt }
     await presentOne(options, { id: url, json, people })
