@@ -35,7 +35,7 @@ export function describeCopies(suite: ForkSuite): void {
     const names = await Promise.all(everybody.map((sandbox) => output(sandbox, 'hostname')))
     expect(new Set(names).size).toBe(5)
     if (processes) {
-      const draw = 'head -c 16 /dev/urandom | od -An -tx1; cat /proc/sys/kernel/random/uuid'
+      const draw = 'head -c 16 /dev/urandom | od -An -tx1; head -c 16 /dev/random | od -An -tx1'
       const drawn = await Promise.all(everybody.map((sandbox) => output(sandbox, draw)))
       expect(new Set(drawn.flatMap((text) => text.split('\n'))).size).toBe(10)
     }
