@@ -40,8 +40,10 @@ static int set_workdir(struct slice workdir, bool make) {
     error = users_find((struct slice){NULL, 0}, &user);
     if (!error) error = path_make_directories(path, 0755, &user);
     if (error) return error;
+    struct stat status;
     // Also a directory that was there already is the user's from now on.
-    if (chown(path, user.uid, user.gid) != 0 && errno != EPERM && errno != EINVAL && errno != EROFS) return errno;
+    bool owned = stat(path, &status) == 0 && status.st_uid == user.uid && status.st_gid == user.gid;
+    if (!owned && chown(path, user.uid, user.gid) != 0 && errno != EPERM && errno != EINVAL && errno != EROFS) return errno;
   }
   snprintf(configuration.workdir, sizeof configuration.workdir, "%s", path);
   return 0;

@@ -8,8 +8,13 @@ import type { LaunchRequest } from './driver.ts'
 const FLAGS = { makeWorkdir: 1, renewed: 2 } as const
 const CONFIRMATIONS = { hostname: 1, clock: 2, randomness: 4 } as const
 
+/** What a guest is told of its machine. */
+type Identity = Pick<LaunchRequest, 'hostname' | 'environment' | 'workdir' | 'user' | 'from' | 'signal'> & {
+  readonly limits: Pick<LaunchRequest['limits'], 'openFiles' | 'pids'>
+}
+
 /** Says hello and gives a new machine its identity. It may be handed out afterwards. */
-export async function greet(link: Link, request: LaunchRequest, restored: boolean): Promise<void> {
+export async function greet(link: Link, request: Identity, restored: boolean): Promise<void> {
   const renewed = restored || request.from !== null
   const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: request.signal }
   const configure = (): Promise<number> =>
@@ -38,7 +43,7 @@ function requireRenewed(confirmed: number): void {
   throw new HearthError('launch_failed', `the copy did not confirm that its ${names} is its own`)
 }
 
-function configuration(request: LaunchRequest, renewed: boolean): Messages['Configure'] {
+function configuration(request: Identity, renewed: boolean): Messages['Configure'] {
   return {
     hostname: request.hostname,
     realtimeNanoseconds: BigInt(Date.now()) * 1_000_000n,

@@ -12,6 +12,7 @@ import type { MachineParts } from './machine-plan.ts'
 import { runTool } from './run-tool.ts'
 import { withTrialMachine } from './trial-machine.ts'
 import { emptyDisk } from './upper-disk.ts'
+import { warmMachine } from './warm-machine.ts'
 
 /** A machine that was booted once and stands still since, just before it is told who it is. Every sandbox of its shape goes on from it. */
 export interface BakedMachine {
@@ -27,13 +28,13 @@ export interface BakeOrder {
   readonly facts: MachineFacts
 }
 
-const BOOT_MS = 120_000
 /** Each is about as large as the memory that a booted kernel has touched. The ones that were not used for longest go. */
 const MOST_BAKED = 12
 /** Which root it was made from, so that it goes when that is gone. */
 const ORIGIN = 'origin'
 /** Until the sandbox says its own, and nothing of it runs before. */
 const PIDS = 1024
+const OPEN_FILES = 1024
 
 /** The machine of this shape, booted and captured at first use. */
 export async function bakedMachine(
@@ -76,7 +77,8 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
     memoryBytes,
     cpus,
   })
-  await withTrialMachine(parts, context, BOOT_MS, describe, async (directory, link) => {
+  await withTrialMachine(parts, context, describe, async (directory, link) => {
+    await warmMachine(link, order.template, { pids: PIDS, openFiles: OPEN_FILES })
     await link.freeze()
     const captureDisk = async () => {
       await runTool('/bin/cp', ['--reflink=auto', '--sparse=always', disk, `${disk}.captured`])

@@ -95,7 +95,8 @@ async function takeState(from: string, to: string): Promise<void> {
       throw new HearthError('internal', `the state of the machine’s devices has ${size} bytes`)
     }
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(size), 0, size, 0)
-    await writeFile(to, buffer.subarray(0, bytesRead), { mode: 0o600 })
+    // As with the memory: for QEMU's users, through a descriptor.
+    await writeFile(to, buffer.subarray(0, bytesRead), { mode: 0o444 })
   } finally {
     await handle.close()
   }

@@ -79,7 +79,7 @@ function capturable(memoryBytes: number): string[] {
 }
 
 function start(shape: MachineShape): string[] {
-  if (shape.start.kind === 'restore') return ['-incoming', `fd:${DESCRIPTORS.state}`]
+  if (shape.start.kind === 'restore') return ['-incoming', `file:${descriptorPath(DESCRIPTORS.state)}`]
   const { kernel, initramfs } = DESCRIPTORS
   const words = commandLine(shape.accelerator, shape.start.pids)
   return ['-kernel', descriptorPath(kernel), '-initrd', descriptorPath(initramfs), '-append', words]

@@ -16,7 +16,6 @@ export async function bootOnce(parts: MachineParts, context: RuntimeContext, tim
   await withTrialMachine(
     parts,
     context,
-    timeoutMs,
     async (directory, idBase) => {
       const base = join(directory, 'base')
       await makeUpperDisk(cache, base, DISK_BYTES)
@@ -30,6 +29,6 @@ export async function bootOnce(parts: MachineParts, context: RuntimeContext, tim
         cpus: 1,
       }
     },
-    async () => undefined,
+    async (_directory, link) => await link.hello({ timeoutMs }),
   )
 }

@@ -17,13 +17,11 @@ type Describe = (
 ) => Promise<Omit<MachineSpecification, 'directory' | 'idBase'>>
 
 /**
- * Starts a machine that belongs to no sandbox, greets its guest, lets `use` do its work, and ends it. Throws with what QEMU said when
- * there is no answer.
+ * Starts a machine that belongs to no sandbox, lets `use` greet it and do its work, and ends it. Throws with what QEMU said when that fails.
  */
 export async function withTrialMachine<Result>(
   parts: MachineParts,
   { paths, facts }: RuntimeContext,
-  timeoutMs: number,
   describe: Describe,
   use: (directory: string, link: Link) => Promise<Result>,
 ): Promise<Result> {
@@ -35,9 +33,7 @@ export async function withTrialMachine<Result>(
     const idBase = facts.root ? ID_BASE : null
     const specification = { ...(await describe(directory, idBase)), directory, idBase }
     await launchOnKeeper(keeper, directory, await machinePlan(parts, specification, facts), [])
-    const link = new Link(keeper.socket)
-    await link.hello({ timeoutMs })
-    return await use(directory, link)
+    return await use(directory, new Link(keeper.socket))
   } catch (cause) {
     const log = await readFile(join(directory, 'runtime.log'), 'utf8').catch(() => '')
     throw new Error(log.trim() === '' ? (cause as Error).message : log.trim().slice(-500), { cause })

@@ -1,0 +1,46 @@
+import type { Link } from '../../link/link.ts'
+import { LinkMachine } from '../../machine/link-machine.ts'
+import type { DirectoryTemplate } from '../../templates/template.ts'
+import { greet } from '../greet-machine.ts'
+
+/** What a machine has before it is told who it is. */
+const NAME = 'hearth'
+const COMMAND_MS = 60_000
+
+/**
+ * Lets a machine that is about to be baked do once what every sandbox does first: take its configuration, and run a command. Whatever goes on
+ * from it then has the files of that in memory. Nothing of it is left but the template's working directory, which most sandboxes have.
+ */
+export async function warmMachine(
+  link: Link,
+  template: DirectoryTemplate,
+  limits: { readonly pids: number; readonly openFiles: number },
+): Promise<void> {
+  const configuration = {
+    hostname: NAME,
+    environment: template.environment,
+    workdir: template.workdir ?? '/',
+    user: template.user ?? '',
+    limits,
+    from: null,
+  }
+  await greet(link, configuration, false)
+  const never = Promise.withResolvers<never>().promise
+  const machine = new LinkMachine({ link, ended: never, kill: async () => undefined, release: async () => undefined })
+  // An image without a shell has nothing to be warmed.
+  const started = await machine
+    .spawn({
+      command: ['/bin/sh', '-c', ':'],
+      env: {},
+      cwd: null,
+      user: null,
+      timeoutMs: COMMAND_MS,
+      pty: null,
+      stdin: 'none',
+      mergeOutput: false,
+    })
+    .catch(() => null)
+  if (started === null) return
+  await started.wait()
+  await link.request('Forget', { process: started.id })
+}
