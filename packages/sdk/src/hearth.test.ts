@@ -44,7 +44,7 @@ describe('sandboxes', () => {
     await expect.poll(() => sandbox.info.state, { timeout: 15_000 }).toBe('ended')
   })
 
-  test('pause, resume and renew', async () => {
+  test('pause, resume, renew and stop', async () => {
     for (const action of ['pause', 'resume', 'renew'])
       server.on(`POST ${BASE}/${action}`, script.json(script.view({ state: action })))
     await sandbox.pause()
@@ -52,6 +52,8 @@ describe('sandboxes', () => {
     await sandbox.renew(60_000)
     expect(sandbox.details.state).toBe('renew')
     expect(server.asked(`POST ${BASE}/renew`)[0]?.body.toString()).toBe('{"ttlMs":60000}')
+    server.on(`POST ${BASE}/stop`, script.json(script.view({ state: 'stopped' })))
+    expect((await sandbox.stop()).state).toBe('ended')
   })
 
   test('kill once, and everything after it says that it has ended', async () => {
