@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { newPlaceholder } from './placeholder.ts'
+import { Scrubber } from './scrubber.ts'
+
+const value = 'ghp_Zk3"/x\\y+QwErTy0123456789'
+const placeholder = newPlaceholder(value)
+const scrubber = new Scrubber([{ value, placeholder }])
+
+function throughStream(text: Buffer, cuts: readonly number[]): Buffer {
+  const stream = scrubber.stream()
+  const parts: Buffer[] = []
+  let from = 0
+  for (const cut of [...cuts.toSorted((one, other) => one - other), text.length]) {
+    const at = Math.max(from, Math.min(cut, text.length))
+    parts.push(stream.write(text.subarray(from, at)))
+    from = at
+  }
+  return Buffer.concat([...parts, stream.end()])
+}
+
+const encodings: readonly (readonly [string, (secret: string) => string])[] = [
+  ['plain', (secret) => secret],
+  ['percent', (secret) => encodeURIComponent(secret)],
+  ['percent of everything', (secret) => Array.from(Buffer.from(secret), (byte) => `%${byte.toString(16)}`).join('')],
+  ['percent twice', (secret) => encodeURIComponent(encodeURIComponent(secret))],
+  ['JSON', (secret) => JSON.stringify(secret)],
+  [
+    'JSON in \\u',
+    (secret) => Array.from(secret, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
+  ],
+  ['HTML', (secret) => Array.from(secret, (one) => `&#${one.charCodeAt(0)};`).join('')],
+  ['base64', (secret) => Buffer.from(secret).toString('base64')],
+  ['base64 after one byte', (secret) => Buffer.from(`a${secret}zz`).toString('base64')],
+  ['base64 after two bytes', (secret) => Buffer.from(`user${secret}z`).toString('base64')],
+  ['base64url', (secret) => Buffer.from(`ab${secret}`).toString('base64url')],
+]
+
+describe('the scrubber', () => {
+  it.each(encodings)('%s: gone, however the stream is cut', (_name, encode) => {
+    const secret = encode(value)
+    const text = Buffer.from(`before ${secret} after ${secret}`)
+    fc.assert(
+      fc.property(fc.array(fc.nat(text.length), { maxLength: 6 }), (cuts) => {
+        const out = throughStream(text, cuts).toString()
+        expect(out).not.toContain(secret.slice(0, 24))
+        expect(out).toMatch(/^before .* after /)
+        expect(decodings(out).some((decoded) => decoded.includes(value))).toBe(false)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('leaves everything else as it is', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 500 }), fc.array(fc.nat(500), { maxLength: 5 }), (bytes, cuts) => {
+        expect(throughStream(Buffer.from(bytes), cuts).equals(Buffer.from(bytes))).toBe(true)
+      }),
+    )
+    const text = 'a%20b & c \\n '.repeat(20)
+    expect(throughStream(Buffer.from(text), [3, 50, 51]).toString()).toBe(text)
+  })
+
+  it('headers', () => {
+    expect(scrubber.text(`token=${value}; x`)).toBe(`token=${placeholder}; x`)
+  })
+
+  it('holds back little', () => {
+    const stream = scrubber.stream()
+    const chunk = Buffer.alloc(65_536, 'x')
+    expect(stream.write(chunk).length).toBe(chunk.length)
+  })
+})
+
+function decodings(text: string): string[] {
+  const words = text.split(/[^A-Za-z0-9+/_=-]+/)
+  return [...words.map((word) => Buffer.from(word, 'base64').toString()), text]
+}
+
+describe('placeholders', () => {
+  it.each([
+    'ghp_0123456789abcdefABCDEF0123456789abcd',
+    'sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789',
+    'AKIAIOSFODNN7EXAMPLEAA',
+  ])('of %s have its shape', (secret) => {
+    const made = newPlaceholder(secret)
+    expect(made).not.toBe(secret)
+    expect(made).toHaveLength(secret.length)
+    expect(made.replaceAll(/[a-z]/g, 'a').replaceAll(/[A-Z]/g, 'A').replaceAll(/\d/g, '0')).toBe(
+      secret.replaceAll(/[a-z]/g, 'a').replaceAll(/[A-Z]/g, 'A').replaceAll(/\d/g, '0'),
+    )
+    expect(made.slice(0, 3)).toBe(secret.slice(0, 3))
+    expect(newPlaceholder(secret)).not.toBe(made)
+  })
+
+  it('of a short secret are longer, so that nobody guesses them', () => {
+    expect(newPlaceholder('hunter2!').length).toBeGreaterThanOrEqual(24)
+  })
+})
