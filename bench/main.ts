@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { HearthError, parseInput, rungSchema } from '@hearth/contract'
 import { runApiBench } from './api/run-api-bench.ts'
+import { runCliBench } from './cli/run-cli-bench.ts'
 import type { BenchReport } from './report/bench-report.ts'
 import { table } from './report/table.ts'
 import { runBench, type BenchOptions } from './run-bench.ts'
@@ -9,6 +10,7 @@ import { runBench, type BenchOptions } from './run-bench.ts'
 export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchReport>>> = {
   rungs: runBench,
   api: runApiBench,
+  cli: runCliBench,
 }
 
 export async function runSuite(name: string, options: BenchOptions = {}): Promise<BenchReport> {
