@@ -162,13 +162,19 @@ describe('engines', () => {
     expect(await keeper.exited).toBe(0)
   })
 
-  it('serves one at a time', async () => {
+  it('serves one at a time, and keeps the next one waiting until it has gone', async () => {
     await using keeper = new TestKeeper()
     await keeper.launch()
     const second = await keeper.connect()
-    expect(await second.end()).toEqual([])
-    keeper.connection.send(data(1, Buffer.from('still here')))
-    expect((await keeper.connection.next()).payload.toString()).toBe('still here')
+    second.send(data(2, Buffer.from('waited')))
+    for (const text of ['still', 'here']) {
+      keeper.connection.send(data(1, Buffer.from(text)))
+      expect((await keeper.connection.next()).payload.toString()).toBe(text)
+    }
+    keeper.connection.socket.destroy()
+    expect((await second.next()).payload.toString()).toBe('waited')
+    second.send(END)
+    expect(await keeper.exited).toBe(0)
   })
 
   it('lets go of an engine that breaks a rule, and keeps the sandbox', async () => {

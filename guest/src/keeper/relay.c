@@ -20,6 +20,8 @@
 #define IDLE_MILLISECONDS 300
 // How often a keeper without an engine looks at the deadline, and whether an engine could still come.
 #define ALONE_MILLISECONDS 5000
+// How often a keeper with an engine looks whether it has gone, while another one waits.
+#define WAITING_MILLISECONDS 50
 #define KEPT_BYTES (16u * 1024u)
 
 int64_t relay_now(void) {
@@ -54,14 +56,18 @@ bool relay_reap(struct relay *relay) {
   }
 }
 
+// A dead engine's connection may outlive it for a moment, in a process that it was just starting. So the next one is kept waiting, not
+// sent away: to an engine that takes up a sandbox, a closed connection means that the sandbox has ended.
 static void accept_engine(struct relay *relay) {
+  engine_leave_if_gone(relay);
+  relay->someone_waits = relay->engine >= 0;
+  if (relay->someone_waits) return;
   int engine = accept4(relay->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (engine < 0) return;
   struct ucred peer;
   socklen_t size = sizeof peer;
   bool known = getsockopt(engine, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == 0 || peer.uid == geteuid());
-  if (known) engine_leave_if_gone(relay);
-  if (!known || relay->engine >= 0) close(engine);
+  if (!known) close(engine);
   else engine_join(relay, engine);
 }
 
@@ -79,8 +85,9 @@ static int wait_for_events(struct relay *relay, struct pollfd polls[5], bool bus
   watch(&polls[1], relay->errors, POLLIN);
   watch(&polls[2], relay->engine, engine);
   watch(&polls[3], relay->guest, guest);
-  watch(&polls[4], relay->listener, POLLIN);
+  watch(&polls[4], relay->listener, relay->someone_waits ? 0 : POLLIN);
   int patience = relay->engine < 0 ? ALONE_MILLISECONDS : -1;
+  if (relay->someone_waits) return poll(polls, 5, WAITING_MILLISECONDS);
   int timeout = relay->guest < 0 ? 1000 : busy ? IDLE_MILLISECONDS : patience;
   return poll(polls, 5, timeout);
 }
@@ -124,7 +131,10 @@ void relay_run(struct relay *relay) {
     busy = events != 0;
     if (relay->guest < 0 && relay_now() - relay->closed_at > CLOSED_GRACE_MILLISECONDS) end_with(relay, RELAY_CLOSED);
     end_with(relay, look_after(relay));
-    if (events <= 0) continue;
+    if (events <= 0) {
+      if (relay->someone_waits) accept_engine(relay);
+      continue;
+    }
     if (polls[0].revents) {
       if (keeper_signals_take(relay->signals)) end_with(relay, RELAY_TOLD);
       relay_reap(relay);
@@ -137,7 +147,7 @@ void relay_run(struct relay *relay) {
       give_to_guest(relay);
       give_to_engine(relay);
     }
-    if (polls[4].revents) accept_engine(relay);
+    if (polls[4].revents || relay->someone_waits) accept_engine(relay);
   }
 }
 

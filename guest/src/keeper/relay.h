@@ -23,6 +23,7 @@ struct relay {
   int listener;
   int signals;
   char **cgroups; // of the sandbox, to be removed with it; NULL before they are known
+  bool someone_waits; // another engine has connected, and is accepted when this one has gone
   bool engine_deaf; // it no longer takes anything; what it said before may still be there
   pid_t runtime;
   bool runtime_ended;
