@@ -14,6 +14,7 @@
 
 #define CHOSEN_ONLY 1u
 #define WITH_CONTENT 2u
+#define WHOLE 4u
 
 // What the worker is to do: it is forked while this is set.
 static const struct message_list_changes *asked;
@@ -33,7 +34,8 @@ static void list(void *context, int stream, struct worker_result *result) {
       .content_left = asked->content_bytes,
       .writer = &writer,
   };
-  struct merged before = {1, {{WORKER_FIRST_KEPT + 1, 1}}};
+  // Compared with nothing, everything that is there is new.
+  struct merged before = {asked->flags & WHOLE ? 0 : 1, {{WORKER_FIRST_KEPT + 1, 1}}};
   struct merged after = {2, {{WORKER_FIRST_KEPT, 0}, {WORKER_FIRST_KEPT + 1, 1}}};
   int error = chosen_parse(&chosen, (const char *)asked->paths.bytes, asked->paths.length);
   struct cursor cursor = asked->flags & CHOSEN_ONLY ? cursor_start(&chosen) : CURSOR_EVERYTHING;

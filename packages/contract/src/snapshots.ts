@@ -103,6 +103,13 @@ export interface ForkableSandbox extends Sandbox {
   snapshot(options?: SnapshotOptions): Promise<SnapshotInfo>
   /** Copies of it as it is now. All of them, or an error and none; it goes on in any case. */
   fork(count: number, options?: ForkOptions): Promise<ForkResult<ForkableSandbox>>
+  /** What changed in its files. More than 100,000 changes are refused with `too_many`. */
+  diff(options?: DiffOptions): Promise<FileChange[]>
+  /**
+   * Brings what a fork of it changed back into it, three-way: what both changed differently is a conflict, and with any conflict nothing
+   * is done. All or nothing; refused with `conflict` when something in it changes one of the files meanwhile.
+   */
+  merge(child: ForkableSandbox, options?: MergeOptions): Promise<MergeResult>
 }
 
 export const CHANGE_KINDS = ['added', 'changed', 'removed'] as const
@@ -130,7 +137,13 @@ export const diffOptionsSchema = z.strictObject({
     .max(16 * 1024 * 1024)
     .optional(),
 })
-export type DiffOptions = z.input<typeof diffOptionsSchema>
+export type DiffOptions = z.input<typeof diffOptionsSchema> & { readonly signal?: AbortSignal }
+
+export const mergeOptionsSchema = z.strictObject({
+  /** Only what the child changed at or below these. */
+  paths: z.array(z.string().max(BOUNDS.pathBytes)).max(1000).optional(),
+})
+export type MergeOptions = z.input<typeof mergeOptionsSchema> & { readonly signal?: AbortSignal }
 
 export interface MergeResult {
   /** What was brought into the parent. */

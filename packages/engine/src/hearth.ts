@@ -18,6 +18,7 @@ import {
   type SnapshotOptions,
 } from '@hearth/contract'
 import type { z } from 'zod'
+import { Comparisons } from './diff/comparisons.ts'
 import type { Capabilities, Probe } from './drivers/driver.ts'
 import { DriverRegistry } from './drivers/registry.ts'
 import { selectDriver } from './drivers/select-driver.ts'
@@ -91,6 +92,7 @@ export class Hearth implements AsyncDisposable {
     this.snapshots = new Snapshots(this.paths)
     this.#launcher = new Launcher(this.paths, {
       captures: {
+        comparisons: new Comparisons(this, async () => (await this.#ready()).services.facts),
         snapshot: (sandbox, wanted) => this.#snapshot(sandbox, wanted),
         fork: (...fork) => this.#fork(...fork),
       },
@@ -281,7 +283,7 @@ export class Hearth implements AsyncDisposable {
     this.#disposed = true
     await Promise.all([...this.#launcher.live].map(leave))
     this.#launcher.live.clear()
-    if (this.#registry !== null) await (await this.#registry).services.keepers.dispose()
+    if (this.#registry !== null) await (await this.#registry).dispose()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

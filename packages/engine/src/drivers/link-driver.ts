@@ -187,6 +187,7 @@ export class LinkDriver implements Driver {
       link,
       isPaused: () => isPaused(directory),
       ...(this.#runtime.ownDisk === true ? {} : { capture: (target, mode) => capture.take(target, mode) }),
+      ownsDisk: this.#runtime.diskForm === 'image',
       ended: handle.ended,
       kill: () => handle.kill(),
       release: () => handle.release(),

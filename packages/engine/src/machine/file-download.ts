@@ -13,15 +13,21 @@ const FIRST_BYTES = 64 * 1024
 /** More credit than a channel starts with: bytes that are copied away at once need no small window. */
 const EXTRA_CREDIT_BYTES = 1024 * 1024
 
-/** What Read and CreateTar have in common: Data until Done, and never more than was asked for. */
+/** What these have in common: Data until Done, and never more than was asked for. */
 export type Download =
   | { readonly name: 'Read'; readonly message: Messages['Read'] }
   | { readonly name: 'CreateTar'; readonly message: Messages['CreateTar'] }
+  | { readonly name: 'ListChanges'; readonly message: Messages['ListChanges'] }
 
 function openDownload(link: Link, download: Download, handlers: ChannelHandlers): Channel {
-  return download.name === 'Read'
-    ? link.open('Read', download.message, handlers)
-    : link.open('CreateTar', download.message, handlers)
+  switch (download.name) {
+    case 'Read':
+      return link.open('Read', download.message, handlers)
+    case 'CreateTar':
+      return link.open('CreateTar', download.message, handlers)
+    case 'ListChanges':
+      return link.open('ListChanges', download.message, handlers)
+  }
 }
 
 /** A download as a stream: the guest sends as the reader takes, and stops when the reader goes away. */
@@ -123,7 +129,7 @@ class DownloadOrder {
   #left: bigint
 
   constructor(download: Download) {
-    this.#begun = download.name === 'CreateTar'
+    this.#begun = download.name !== 'Read'
     this.#left = download.name === 'Read' ? download.message.length : 2n ** 64n - 1n
   }
 

@@ -13,10 +13,12 @@ import type { Link } from '../link/link.ts'
 import type { Messages } from '../link/messages.gen.ts'
 import { exactNumber } from '../link/wire.ts'
 import { checkedInteger } from './checks.ts'
+import { applyChanges, listChanges } from './link-changes.ts'
 import { LinkFiles } from './link-files.ts'
 import { connectPort } from './link-port.ts'
 import { watchFiles, type Watching } from './link-watch.ts'
 import type { Captured, Machine, MachineEnd, ProcessSpec } from './machine.ts'
+import type { ChangeSource } from './machine-changes.ts'
 import { OomWatch } from './oom-watch.ts'
 import { listProcesses } from './process-list.ts'
 import { attachProcess, spawnProcess } from './process-start.ts'
@@ -41,6 +43,8 @@ export interface LinkMachineOptions {
   readonly isPaused?: () => boolean
   /** Writes what it is into the directory of a snapshot; absent where it cannot. */
   readonly capture?: (directory: string, memory: MemoryMode) => Promise<Captured>
+  /** Its files lie on a disk that only its own kernel reads. */
+  readonly ownsDisk?: boolean
   /** Resolves when the machine is gone. */
   readonly ended: Promise<MachineEnd>
   /** How often the kernel has killed a process of the machine for memory. */
@@ -120,6 +124,15 @@ export class LinkMachine implements Machine {
     const { capture } = this.#options
     if (capture === undefined) throw new HearthError('capability_unsupported', 'this machine cannot be captured')
     return await capture(directory, memory)
+  }
+
+  get changes(): ChangeSource {
+    if (this.#options.ownsDisk !== true) return { kind: 'captured' }
+    return { kind: 'guest', list: (question, signal) => listChanges(this.#link, question, signal) }
+  }
+
+  async applyChanges(operations: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+    await applyChanges(this.#link, operations, signal)
   }
 
   kill(): Promise<void> {

@@ -10,6 +10,7 @@ import type {
   WatchEvent,
 } from '@hearth/contract'
 import type { CapturedDisk, MemoryCapture } from '../store/snapshot-manifest.ts'
+import type { ChangeSource } from './machine-changes.ts'
 
 /** A validated command. */
 export interface ProcessSpec {
@@ -61,6 +62,10 @@ export interface Machine {
    * it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time.
    */
   capture(directory: string, memory: MemoryMode): Promise<Captured>
+  /** How its changes are found. */
+  readonly changes: ChangeSource
+  /** Carries out the operations of a merge in its root, all or none. Refused with `conflict` when something is not as they expect it. */
+  applyChanges(operations: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>
   /** Ends it and everything in it, and frees what the host held for it. Idempotent. */
   kill(): Promise<void>
   /** Lets go of it without ending it, so that another process can adopt it. */

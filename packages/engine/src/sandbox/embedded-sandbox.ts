@@ -224,25 +224,19 @@ export class EmbeddedSandbox implements ForkableSandbox {
     return await this.#captures.fork(this, count, options)
   }
 
-  async diff(options: DiffOptions & { readonly signal?: AbortSignal } = {}): Promise<FileChange[]> {
-    const { signal, ...rest } = options
-    return await this.#captures.comparisons.diff(this, rest, signal)
+  async diff(options: DiffOptions = {}): Promise<FileChange[]> {
+    return await this.#captures.comparisons.diff(this, options)
   }
 
-  async merge(
-    child: EmbeddedSandbox,
-    options: MergeOptions & { readonly signal?: AbortSignal } = {},
-  ): Promise<MergeResult> {
-    const { signal, ...rest } = options
-    return await this.#captures.comparisons.merge(this, child, rest, signal)
+  async merge(child: EmbeddedSandbox, options: MergeOptions = {}): Promise<MergeResult> {
+    return await this.#captures.comparisons.merge(this, child, options)
   }
 
   /** How its changes are found. */
   get changes(): ChangeSource {
-    const { changes } = this.#machine
     // Files that lie on the host are there also while it is paused.
-    if (changes.kind !== 'captured') this.#requireRunning()
-    return changes
+    if (this.#machine.changes.kind !== 'captured') this.#requireRunning()
+    return this.#machine.changes
   }
 
   async applyChanges(operations: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Machine } from '../../machine/machine.ts'
+import type { StoredSnapshot } from '../../store/snapshot-manifest.ts'
 import { TEMPLATE_PATH, TEMPLATE_USER } from '../../templates/base-files.ts'
 import type { LaunchRequest } from '../driver.ts'
 import { restoreTree } from './captured-tree.ts'
@@ -11,9 +12,13 @@ const INTERPRETER_COMMANDS = ['python3', 'python', 'js-exec', 'node']
 
 export async function launchSimulated(request: LaunchRequest, interpreters: boolean): Promise<Machine> {
   const { limits, hostname, workdir } = request
-  const tree = new MemoryTree(treeLimits(limits))
-  if (request.from !== null) await restoreTree(tree, request.from, hostname)
-  else makeLayout(tree, { hostname, commands: interpreters ? INTERPRETER_COMMANDS : [] })
+  const earlier = async (base: StoredSnapshot | null): Promise<MemoryTree> => {
+    const tree = new MemoryTree(treeLimits(limits))
+    if (base === null) makeLayout(tree, { hostname, commands: interpreters ? INTERPRETER_COMMANDS : [] })
+    else await restoreTree(tree, base, hostname)
+    return tree
+  }
+  const tree = await earlier(request.from)
   tree.makeDirectory(workdir, { parents: true })
   const user = request.user === '' ? TEMPLATE_USER.name : request.user
   const environment = { PATH: TEMPLATE_PATH, HOME: TEMPLATE_USER.home, USER: user, ...request.environment }
@@ -25,5 +30,6 @@ export async function launchSimulated(request: LaunchRequest, interpreters: bool
     user,
     environment,
     interpreters,
+    earlier,
   })
 }

@@ -11,7 +11,12 @@ import {
 } from '@hearth/contract'
 import { assertNotAborted, onAbort } from '../../link/abort.ts'
 import type { Captured, Machine, MachineEnd, ProcessSpec } from '../../machine/machine.ts'
+import type { ChangeSource } from '../../machine/machine-changes.ts'
+import { applyToTree } from '../../diff/apply-to-tree.ts'
+import { TreeRoot } from '../../diff/tree-root.ts'
+import type { StoredSnapshot } from '../../store/snapshot-manifest.ts'
 import { captureTree } from './captured-tree.ts'
+import type { MemoryTree } from './memory-tree.ts'
 import { runShell, type ShellSettings } from './shell-run.ts'
 import { SimulatedFiles } from './simulated-files.ts'
 import { SimulatedProcess, SimulatedTask } from './simulated-process.ts'
@@ -19,6 +24,8 @@ import { onTree } from './tree-errors.ts'
 import { TreeWatch } from './tree-watch.ts'
 
 export interface SimulatedSettings extends ShellSettings {
+  /** What a snapshot held; what a new sandbox has without one. */
+  readonly earlier: (base: StoredSnapshot | null) => Promise<MemoryTree>
   readonly workdir: string
   readonly user: string
 }
@@ -129,6 +136,16 @@ export class SimulatedMachine implements Machine {
   async capture(directory: string, memory: MemoryMode): Promise<Captured> {
     this.#requireRunning()
     return await captureTree(this.#settings.tree, directory, memory)
+  }
+
+  readonly changes: ChangeSource = {
+    kind: 'own',
+    open: () => new TreeRoot({ tree: this.#settings.tree.clone(), earlier: this.#settings.earlier }),
+  }
+
+  async applyChanges(operations: AsyncIterable<Uint8Array>): Promise<void> {
+    this.#requireRunning()
+    await applyToTree(this.#settings.tree, operations)
   }
 
   /** It lives in this process, so nobody else could take it up: letting go of it is its end. */

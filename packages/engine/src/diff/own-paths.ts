@@ -1,0 +1,14 @@
+import { isAtOrBelow } from './change-record.ts'
+
+/**
+ * What is Hearth's or the kernel's in a root: mount points, and files that give each sandbox an identity of its own. They are no changes
+ * that somebody made, and no sandbox may get those of another.
+ */
+const OWN_PATHS = ['.hearth', 'proc', 'sys', 'dev', 'etc/hostname', 'etc/machine-id'] as const
+
+/** Where a merge that is under way keeps its files. */
+const STAGING = '.hearth-merge-'
+
+export function isOwnPath(path: string): boolean {
+  return OWN_PATHS.some((own) => isAtOrBelow(path, own)) || (path.split('/').at(-1) ?? '').startsWith(STAGING)
+}
