@@ -3,10 +3,12 @@
 #include "namespace.h"
 #include "tree-copy.h"
 #include "tree-entry.h"
+#include "tree-record.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool enter(int process, const char *name, int kind, struct failure *failure) {
@@ -22,7 +24,7 @@ static bool enter(int process, const char *name, int kind, struct failure *failu
 
 static int open_tree(const char *path, struct failure *failure) {
   int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (directory < 0) fail_with(failure, errno, "copy: %s", path);
+  if (directory < 0) fail_with(failure, errno, "open %s", path);
   return directory;
 }
 
@@ -38,7 +40,14 @@ static bool enter_both(int process, struct failure *failure) {
   return inside;
 }
 
+// A sandbox may have taken permissions from its own directories. Where a user may not have namespaces it is tried as the user.
+static void become_root(void) {
+  struct failure ignored;
+  if (geteuid() != 0) (void)rootless_enter(&ignored);
+}
+
 bool store_copy(int process, const char *source, const char *target, uint32_t base, struct failure *failure) {
+  if (process == 0) become_root();
   int to = open_tree(target, failure);
   if (to < 0) return false;
   int from = -1;
@@ -50,12 +59,6 @@ bool store_copy(int process, const char *source, const char *target, uint32_t ba
   return done;
 }
 
-// A sandbox may have taken permissions from its own directories. Where a user may not have namespaces it is tried as the user.
-static void become_root(void) {
-  struct failure ignored;
-  if (geteuid() != 0) (void)rootless_enter(&ignored);
-}
-
 bool store_remove(const char *path, struct failure *failure) {
   become_root();
   return tree_remove_at(AT_FDCWD, path) || fail_with(failure, errno, "remove %s", path);
@@ -65,4 +68,18 @@ uint64_t store_bytes(const char *path) {
   become_root();
   int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   return directory < 0 ? 0 : tree_bytes(directory);
+}
+
+bool store_pack(const char *path, struct failure *failure) {
+  become_root();
+  int directory = open_tree(path, failure);
+  return directory >= 0 && tree_pack(directory, STDOUT_FILENO, failure);
+}
+
+bool store_unpack(const char *path, struct failure *failure) {
+  bool owners = geteuid() == 0;
+  become_root();
+  umask(0);
+  int directory = open_tree(path, failure);
+  return directory >= 0 && tree_unpack(directory, STDIN_FILENO, owners, failure);
 }

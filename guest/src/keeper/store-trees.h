@@ -12,6 +12,10 @@ bool store_copy(int process, const char *source, const char *target, uint32_t ba
 // permissions from its own directories. One that is absent is fine.
 bool store_remove(const char *path, struct failure *failure);
 
+// A directory as records on standard output, and back from standard input into an empty one. See tree-record.h.
+bool store_pack(const char *path, struct failure *failure);
+bool store_unpack(const char *path, struct failure *failure);
+
 // Bytes on disk of all files below a directory, with the same privileges. 0 for one that is absent.
 uint64_t store_bytes(const char *path);
 

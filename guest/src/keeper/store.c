@@ -31,6 +31,10 @@ static bool do_copy(char **arguments, struct failure *failure) {
 
 static bool do_remove(char **arguments, struct failure *failure) { return store_remove(arguments[0], failure); }
 
+static bool do_pack(char **arguments, struct failure *failure) { return store_pack(arguments[0], failure); }
+
+static bool do_unpack(char **arguments, struct failure *failure) { return store_unpack(arguments[0], failure); }
+
 static bool do_bytes(char **arguments, struct failure *failure) {
   (void)failure;
   printf("%llu\n", (unsigned long long)store_bytes(arguments[0]));
@@ -74,6 +78,8 @@ static const struct {
     {"clone", 3, 3, do_clone, "SOURCE TARGET BYTES"},
     {"copy", 4, 4, do_copy, "PROCESS SOURCE TARGET IDS"},
     {"remove", 1, 1, do_remove, "PATH"},
+    {"pack", 1, 1, do_pack, "DIRECTORY"},
+    {"unpack", 1, 1, do_unpack, "DIRECTORY"},
     {"bytes", 1, 1, do_bytes, "PATH"},
     {"quota-enable", 1, 1, do_quota, "MOUNT"},
     {"limit", 2, 2, do_limit, "PATH BYTES"},

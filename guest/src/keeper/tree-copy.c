@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "tree-copy.h"
 #include "clone-file.h"
+#include "link-names.h"
 #include "tree-entry.h"
 #include <dirent.h>
 #include <errno.h>
@@ -14,19 +15,11 @@
 
 // As deep as a path can be: deeper trees can be made only step by step, to annoy.
 #define DEPTH 2048
-#define LINK_BUCKETS 4096
-
-struct link_name {
-  struct link_name *next;
-  dev_t device;
-  ino_t inode;
-  char path[];
-};
 
 struct copy {
   int root;
   uint32_t base;
-  struct link_name *links[LINK_BUCKETS];
+  struct link_names links;
   // Of the entry at hand, below the root.
   char path[PATH_MAX];
   struct failure *failure;
@@ -34,22 +27,10 @@ struct copy {
 
 static bool fail_at(struct copy *copy) { return fail_with(copy->failure, errno, "copy of %.200s", copy->path); }
 
-static struct link_name **link_bucket(struct copy *copy, const struct stat *status) {
-  return &copy->links[((uint64_t)status->st_ino * 2654435761u + status->st_dev) % LINK_BUCKETS];
-}
-
-// Makes the name a link to where the same inode went before. False when there is none yet; then it is noted.
+// Makes the name a link to where the same inode went before. False when that was nowhere.
 static bool linked(struct copy *copy, const struct stat *status, int target, const char *name) {
-  if (status->st_nlink < 2) return false;
-  struct link_name **bucket = link_bucket(copy, status);
-  for (struct link_name *link = *bucket; link; link = link->next)
-    if (link->inode == status->st_ino && link->device == status->st_dev) return linkat(copy->root, link->path, target, name, 0) == 0;
-  struct link_name *added = malloc(sizeof *added + strlen(copy->path) + 1);
-  if (!added) return false;
-  *added = (struct link_name){.next = *bucket, .device = status->st_dev, .inode = status->st_ino};
-  strcpy(added->path, copy->path);
-  *bucket = added;
-  return false;
+  const char *first = link_names_find(&copy->links, status, copy->path);
+  return first && linkat(copy->root, first, target, name, 0) == 0;
 }
 
 static bool copy_file(struct copy *copy, int source, int target, const char *name) {
@@ -149,15 +130,6 @@ static bool copy_below(struct copy *copy, int source, int target, int depth) {
   return done;
 }
 
-static void release_links(struct copy *copy) {
-  for (size_t i = 0; i < LINK_BUCKETS; i++)
-    for (struct link_name *link = copy->links[i]; link;) {
-      struct link_name *next = link->next;
-      free(link);
-      link = next;
-    }
-}
-
 bool tree_copy(int source, int target, uint32_t base, struct failure *failure) {
   // Three descriptors a level.
   struct rlimit files;
@@ -173,7 +145,7 @@ bool tree_copy(int source, int target, uint32_t base, struct failure *failure) {
   struct stat status;
   bool done = copy_below(copy, source, target, 0);
   if (done && (fstat(source, &status) != 0 || !tree_copy_properties(source, target, &status, base))) done = fail_with(failure, errno, "copy");
-  release_links(copy);
+  link_names_release(&copy->links);
   free(copy);
   return done;
 }

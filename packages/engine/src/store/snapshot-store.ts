@@ -2,6 +2,8 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, snapshotIdSchema, type SnapshotId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import { exportSnapshot } from './archive/export-snapshot.ts'
+import { importSnapshot, type ImportOptions } from './archive/import-snapshot.ts'
 import { claimDraft, isDraftOwned, readManifest, releaseDraft, retract, writeManifest } from './snapshot-files.ts'
 import { snapshotsDirectory } from './layers.ts'
 import { sealInBackground } from './memory-seal.ts'
@@ -91,6 +93,16 @@ export class SnapshotStore {
     await this.#remove(snapshot)
   }
 
+  /** All that a snapshot is, but its template, as the bytes of one file. It must not be removed meanwhile. */
+  export(snapshot: StoredSnapshot): AsyncGenerator<Uint8Array, void> {
+    return exportSnapshot(snapshot, this, this.#paths)
+  }
+
+  /** What `export` wrote, here or elsewhere, as a new snapshot. Refused with `snapshot_corrupt`, and then nothing of it stays. */
+  async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<StoredSnapshot> {
+    return await importSnapshot(source, this, this.#paths, options)
+  }
+
   /** Takes the memory out of a fork's snapshot, when its children have it. */
   async dropMemory(id: SnapshotId): Promise<void> {
     await runStore(this.#paths.guest, 'remove', join(this.#path(id), 'memory'))
@@ -136,7 +148,8 @@ export class SnapshotStore {
       if (error.code === 'ENOENT') return []
       throw error
     })
-    return names.toSorted().flatMap((name) => snapshotIdSchema.safeParse(name).data ?? [])
+    const ids = names.flatMap((name) => snapshotIdSchema.safeParse(name).data ?? [])
+    return ids.toSorted((one, other) => (one < other ? -1 : 1))
   }
 
   async #read(id: SnapshotId): Promise<StoredSnapshot | null> {

@@ -2,6 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newSandboxId, newSnapshotId, type SnapshotId } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CapturedArea } from '../disk-area.ts'
 import { MAXIMUM_LAYERS } from '../layers.ts'
 import type { StoredSnapshot } from '../snapshot-manifest.ts'
 import { manifestOf, Stage } from './stage.fixture.ts'
@@ -25,6 +26,9 @@ const REPORT = [
   'stat -c %s sparse; tail -c 3 sparse; echo; cat deep/er/file',
   'ls /etc/hosts /etc/profile.d 2>&1 | wc -l; ls /opt; tail -1 /etc/passwd; stat -c %a closed',
 ].join('; ')
+
+const STRANGE =
+  'cd /root; ls | od -c; stat -c %y deep; cat file second; stat -c "%a %u" file closed; stat -c %h file; ls /opt; [ ! -e /etc/hosts ]'
 
 /** What every kind of store does alike. `open` makes a new home with such a store. */
 export function describeSnapshotStore(name: string, open: () => Promise<Stage>): void {
@@ -82,6 +86,26 @@ export function describeSnapshotStore(name: string, open: () => Promise<Stage>):
       const numbers = Array.from({ length: MAXIMUM_LAYERS + 2 }, (_, index) => `${index}\n`).join('')
       expect(await last.run('cat /root/log; ls -d /root/d*')).toBe(`${numbers}/root/d1\n/root/d2\n`)
       await last.machine.kill()
+    })
+
+    it('goes to another host as one file, and back', async () => {
+      await using other = await Stage.open()
+      const first = await stage.launch()
+      await first.run(CHANGES)
+      const second = await stage.launch(await stage.capture(first))
+      // A name that is no text.
+      const name = "$(printf 'a\\351b')"
+      await second.run(`printf x > "/root/${name}"; rm -r /root/deep; mkdir /root/deep; touch -d 2001-02-03 /root/deep`)
+      const seen = await second.run(STRANGE)
+      const snapshot = await stage.capture(second)
+      const there = await other.snapshots.import(stage.snapshots.export(snapshot), { name: 'moved' })
+      expect(there.manifest.info).toMatchObject({ name: 'moved', parent: null, sandbox: second.id })
+      const copy = await other.launch(there)
+      expect(await copy.run(STRANGE)).toBe(seen)
+      const back = await stage.snapshots.import(other.snapshots.export(await other.capture(copy)))
+      const last = await stage.launch(back)
+      expect(await last.run(STRANGE)).toBe(seen)
+      await Promise.all([first, second, copy, last].map(({ machine }) => machine.kill()))
     })
 
     it('keeps the limit of a child', async () => {
@@ -143,7 +167,7 @@ export function describeSnapshotStore(name: string, open: () => Promise<Stage>):
       const id = newSnapshotId()
       const { directory } = await stage.snapshots.draft(id)
       await mkdir(join(directory, 'disk'))
-      const disk = { disk: { kind: 'layer', layers: [] }, diskBytes: 0 } as const
+      const disk: CapturedArea = { disk: { kind: 'layer', layers: [] }, diskBytes: 0 }
       await stage.snapshots.commit(id, manifestOf(newSandboxId(), disk, { id }))
       await writeFile(join(directory, 'manifest.json'), '{"version": 1')
       await expect(stage.snapshots.get(id)).rejects.toMatchObject({ code: 'snapshot_corrupt' })

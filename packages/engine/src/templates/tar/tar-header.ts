@@ -15,13 +15,19 @@ export interface TarHeader {
   readonly gid: number
   readonly size: number
   readonly modifiedMs: number
+  /** Of a device: it is the one that an overlay removes names with. */
+  readonly whiteout?: boolean
+  /** All pax records of the entry as they are written, when the reader was asked for them. */
+  readonly records?: ReadonlyMap<string, Buffer>
 }
 
 export const BLOCK = 512
 
 /** One 512-byte header as it is written; extensions are applied by the reader. */
-export interface RawHeader extends Omit<TarHeader, 'type'> {
+export interface RawHeader extends Omit<TarHeader, 'type' | 'whiteout' | 'records'> {
   readonly flag: string
+  /** Major and minor number are both 0. */
+  readonly isNull: boolean
 }
 
 const TYPES: Readonly<Record<string, TarEntryType>> = {
@@ -54,6 +60,7 @@ export function parseHeader(block: Buffer): RawHeader | null {
     gid: parseNumber(block, 116, 8, 'gid'),
     size: parseNumber(block, 124, 12, 'size'),
     modifiedMs: parseNumber(block, 136, 12, 'mtime', true) * 1000,
+    isNull: block.subarray(329, 345).every((byte) => byte === 0 || byte === 48 || byte === 32),
   }
 }
 

@@ -27,10 +27,21 @@ interface Extensions {
   uid?: number
   gid?: number
   modifiedMs?: number
+  records?: Map<string, Buffer>
+}
+
+export interface TarReadOptions {
+  /** Keep the pax records of each entry, also of kinds that are refused otherwise, for a caller that knows them. */
+  readonly records?: boolean
 }
 
 /** Entries of a ustar, pax or GNU archive, one after the other. Every field is checked; nothing is written anywhere. */
-export async function* readTar(source: AsyncIterable<Uint8Array>, limits: TarLimits): AsyncGenerator<TarEntry, void> {
+export async function* readTar(
+  source: AsyncIterable<Uint8Array>,
+  limits: TarLimits,
+  options: TarReadOptions = {},
+): AsyncGenerator<TarEntry, void> {
+  const keep = options.records === true
   const reader = new ByteReader(source)
   try {
     const globals: Extensions = {}
@@ -45,8 +56,8 @@ export async function* readTar(source: AsyncIterable<Uint8Array>, limits: TarLim
       if (++count > limits.entries) throw new TarError(`the archive has more than ${limits.entries} entries`)
       if (isExtension(raw.flag)) {
         const content = await readExtension(reader, raw)
-        if (raw.flag === 'g') Object.assign(globals, parsePax(content))
-        else Object.assign(extensions, raw.flag === 'x' ? parsePax(content) : parseGnu(raw.flag, content))
+        if (raw.flag === 'g') Object.assign(globals, parsePax(content, keep))
+        else Object.assign(extensions, raw.flag === 'x' ? parsePax(content, keep) : parseGnu(raw.flag, content))
         continue
       }
       const header = toHeader(raw, { ...globals, ...extensions }, limits)
@@ -122,8 +133,8 @@ function parseGnu(flag: string, content: Buffer): Extensions {
 }
 
 /** Records of the form `LENGTH KEY=VALUE\n`, where LENGTH counts the whole record. */
-function parsePax(content: Buffer): Extensions {
-  const extensions: Extensions = {}
+function parsePax(content: Buffer, keep: boolean): Extensions {
+  const extensions: Extensions = keep ? { records: new Map() } : {}
   for (let start = 0; start < content.length;) {
     const space = content.indexOf(32, start)
     const digits = space === -1 ? '' : content.toString('latin1', start, space)
@@ -140,7 +151,9 @@ function parsePax(content: Buffer): Extensions {
 }
 
 function applyPax(extensions: Extensions, key: string, value: Buffer): void {
-  if (key.startsWith('GNU.sparse.')) throw new TarError('sparse entries are not supported')
+  extensions.records?.set(key, value)
+  if (key.startsWith('GNU.sparse.') && extensions.records === undefined)
+    throw new TarError('sparse entries are not supported')
   if (key === 'path') extensions.path = paxName(value)
   if (key === 'linkpath') extensions.target = paxName(value)
   if (key === 'size') extensions.size = paxInteger(value)
@@ -166,7 +179,7 @@ function paxInteger(value: Buffer): number {
 }
 
 function toHeader(raw: RawHeader, extensions: Extensions, limits: TarLimits): TarHeader {
-  const { flag, ...plain } = raw
+  const { flag, isNull, ...plain } = raw
   const path = extensions.path ?? plain.path
   const type = entryType(flag, path)
   const header = { ...plain, ...extensions, type }
@@ -175,5 +188,6 @@ function toHeader(raw: RawHeader, extensions: Extensions, limits: TarLimits): Ta
     throw new TarError('a name is too long')
   }
   // Links and directories have no content, whatever their size field says.
-  return type === 'file' ? header : { ...header, size: 0 }
+  if (type === 'file') return header
+  return { ...header, size: 0, ...(type === 'device' ? { whiteout: flag === '3' && isNull } : {}) }
 }

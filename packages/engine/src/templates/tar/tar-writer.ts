@@ -2,14 +2,15 @@ import { BLOCK, type TarHeader } from './tar-header.ts'
 
 const FLAGS = { file: '0', hardlink: '1', symlink: '2', device: '3', directory: '5', fifo: '6' } as const
 
-/** The header of one entry, with a pax record before it where ustar's fields are too small. */
-export function tarHeader(header: TarHeader): Buffer {
+/** The header of one entry, with pax records before it: those that are given, and others where ustar's fields are too small. */
+export function tarHeader(header: TarHeader, given: Readonly<Record<string, string | Uint8Array>> = {}): Buffer {
   const long = {
     ...(Buffer.byteLength(header.path) > 100 || !isAscii(header.path) ? { path: header.path } : {}),
     ...(Buffer.byteLength(header.target) > 100 || !isAscii(header.target) ? { linkpath: header.target } : {}),
     ...(header.size >= 8 ** 11 ? { size: String(header.size) } : {}),
     ...(header.uid >= 8 ** 7 ? { uid: String(header.uid) } : {}),
     ...(header.gid >= 8 ** 7 ? { gid: String(header.gid) } : {}),
+    ...given,
   }
   const records = Buffer.concat(Object.entries(long).map(([key, value]) => paxRecord(key, value)))
   const own = block(header, FLAGS[header.type])
@@ -48,11 +49,11 @@ function octal(bytes: Buffer, start: number, length: number, value: number): voi
 }
 
 /** The length counts its own digits. */
-function paxRecord(key: string, value: string): Buffer {
-  const rest = Buffer.byteLength(` ${key}=${value}\n`)
-  let length = rest + String(rest).length
-  if (String(length).length !== String(rest).length) length = rest + String(length).length
-  return Buffer.from(`${length} ${key}=${value}\n`)
+function paxRecord(key: string, value: string | Uint8Array): Buffer {
+  const content = Buffer.concat([Buffer.from(` ${key}=`), Buffer.from(value), Buffer.from('\n')])
+  let length = content.length + String(content.length).length
+  if (String(length).length !== String(content.length).length) length = content.length + String(length).length
+  return Buffer.concat([Buffer.from(String(length)), content])
 }
 
 function isAscii(value: string): boolean {
