@@ -8,7 +8,7 @@ const [command, ...rest] = process.argv.slice(2)
 
 switch (command) {
   case 'start':
-    process.exitCode = await start()
+    process.exitCode = await start(rest)
     break
   case 'setup':
     process.exitCode = (await setup({ tests: rest.includes('--tests'), retry: true })) ? 0 : 1

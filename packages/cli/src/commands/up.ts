@@ -49,23 +49,24 @@ function welcome(url: string, home: string, token: string | null, options: UpOpt
       ? `The key of the first start is in ${home}/key; the command line finds it there.`
       : `A key was made. It is shown this once, and kept in ${home}/key for the command line:\n\n  ${token}\n`
   const elsewhere = process.env['HEARTH_HOME'] === undefined ? '' : `export HEARTH_HOME=${home}\n  `
+  const place = hearth === 'hearth' ? '' : `, in ${process.cwd()}`
   const more =
     options.verbose !== true && process.stdout.isTTY ? ' Only problems are shown here; --verbose shows all.' : ''
   return `Hearth listens on ${url}. Ctrl-C ends it, sandboxes live on.${more}
 
 ${key}
 
-Try it in another terminal:
-  ${elsewhere}${hearth} create                                a sandbox; prints its ID
-  ${hearth} exec ID -- echo hello                 a command in it
-  ${hearth} shell ID                              a terminal in it
-  ${hearth} ls                                    what there is; ${hearth} --help for the rest
+Try it in another terminal${place}:
+  ${elsewhere}${hearth} create                      a sandbox; prints its ID
+  ${hearth} exec ID -- echo hello       a command in it; the last 4 characters of the ID will do
+  ${hearth} shell ID                    a terminal in it
+${hearth} --help shows the rest.
 The API: ${url}/openapi.json
 `
 }
 
 async function firstSignal(): Promise<string> {
   return await new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(name))
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => resolve(name))
   })
 }
