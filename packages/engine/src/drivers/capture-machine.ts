@@ -54,22 +54,28 @@ export class MachineCapture {
    * grows meanwhile has a length there that its content has not reached. An idle sandbox only has to fall silent for it.
    */
   async #hostFiles(directory: string, reason: string): Promise<Captured> {
-    const { link, isPaused, pause, resume } = this.#subject
-    const copy = async (): Promise<Captured> => {
-      const begun = performance.now()
-      const area = await this.#captureDisk(directory)
-      return { outcome: { memory: false, reason }, pausedMs: performance.now() - begun, memory: null, ...area }
-    }
-    if (isPaused()) return await copy()
+    const { link, isPaused } = this.#subject
+    if (isPaused()) return await this.#copy(directory, reason)
     const { alone } = await link.freeze()
     try {
-      if (alone) return await copy()
+      if (alone) return await this.#copy(directory, reason)
     } finally {
       link.thaw()
     }
+    return await this.#stopped(() => this.#copy(directory, reason))
+  }
+
+  async #copy(directory: string, reason: string, disk = this.#disk(directory)): Promise<Captured> {
+    const begun = performance.now()
+    const area = await disk.get()
+    return { outcome: { memory: false, reason }, pausedMs: performance.now() - begun, memory: null, ...area }
+  }
+
+  async #stopped(work: () => Promise<Captured>): Promise<Captured> {
+    const { pause, resume } = this.#subject
     await pause()
     try {
-      return await copy()
+      return await work()
     } finally {
       await resume()
     }
@@ -89,18 +95,29 @@ export class MachineCapture {
 
   async #frozen(directory: string, mode: MemoryMode, obstacle: string | null): Promise<Captured> {
     const { link } = this.#subject
-    await link.freeze()
-    const begun = performance.now()
-    const disk = new Once(() => this.#captureDisk(directory))
+    const { alone } = await link.freeze()
+    const disk = this.#disk(directory)
+    let reason: string
     try {
       const captured = obstacle === null ? await this.#withMemory(directory, mode, disk) : obstacle
       if (typeof captured !== 'string') return captured
-      const area = await disk.get()
-      const outcome = { memory: false, reason: captured } as const
-      return { outcome, pausedMs: performance.now() - begun, memory: null, ...area }
+      reason = captured
+      // A disk of its own is held by its guest; elsewhere whoever runs may write.
+      const settled = alone || this.#runtime.diskForm === 'image' || (await this.#throughMemory(directory, disk))
+      if (settled) return await this.#copy(directory, reason, disk)
     } finally {
       link.thaw()
     }
+    return await this.#stopped(() => this.#copy(directory, reason, disk))
+  }
+
+  /** The files of a machine whose kernel has to be stopped for it, which only a capture does. Its memory is not kept. */
+  async #throughMemory(directory: string, disk: Once<CapturedArea>): Promise<boolean> {
+    if (disk.begun) return true
+    if ((await this.#obstacle('auto')) !== null) return false
+    const captured = await this.#withMemory(directory, 'auto', disk)
+    await rm(join(directory, 'memory'), { recursive: true, force: true })
+    return typeof captured !== 'string' || disk.begun
   }
 
   /** Why it could not be done, when the files alone will do. */
@@ -121,9 +138,9 @@ export class MachineCapture {
     }
   }
 
-  async #captureDisk(directory: string): Promise<CapturedArea> {
+  #disk(directory: string): Once<CapturedArea> {
     const { disk, idBase } = this.#subject.resources
-    return await this.#services.disks.capture(disk, idBase, directory)
+    return new Once(() => this.#services.disks.capture(disk, idBase, directory))
   }
 }
 
@@ -134,6 +151,10 @@ class Once<Value> {
 
   constructor(work: () => Promise<Value>) {
     this.#work = work
+  }
+
+  get begun(): boolean {
+    return this.#result !== null
   }
 
   get(): Promise<Value> {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { collectOutput, eventually, joined, output, text } from '../support/expectations.ts'
+import { collectOutput, eventually, joined, output } from '../support/expectations.ts'
 import { Copies, type ForkSuite } from './fork-suite.ts'
 
 /** Adds to one file, then to the other, again and again: at every instant the first has as many lines, or one more. */
@@ -12,30 +12,30 @@ export function describeUnderLoad(suite: ForkSuite): void {
   const { memory } = suite.options.capabilities
 
   suite.test('a fork while 50 commands run', { needs: ['processes'], timeoutMs: 90_000 }, async (parent) => {
-    const command = (index: number): string => `echo ${index}; until [ -e /tmp/srv/go ]; do sleep 0.2; done; seq ${index}`
     const expected = (index: number): string =>
       [index, ...Array.from({ length: index }, (_, line) => line + 1)].join('\n')
-    const running = Array.from({ length: 50 }, (_, index) => parent.exec(command(index)))
+    const commands = await Promise.all(
+      // They wait for the end of their input, then say the rest.
+      Array.from({ length: 50 }, (_, index) => parent.spawn(`echo ${index}; cat; seq ${index}`, { stdin: 'pipe' })),
+    )
+    const outputs = commands.map(async (command) => joined(await collectOutput(command)).trim())
     await eventually('all have begun', async () => {
-      const processes = await parent.processes()
-      return processes.filter((process) => process.outputBytes > 0).length === 50
+      return (await parent.processes()).filter((process) => process.outputBytes > 0).length === 50
     })
-    const result = await parent.fork(2)
-    await using copies = new Copies(result.children)
-    await output(parent, 'touch /tmp/srv/go')
-    for (const [index, done] of (await Promise.all(running)).entries()) expect(text(done)).toBe(expected(index))
+    await using copies = new Copies((await parent.fork(2)).children)
+    await Promise.all(commands.map((command) => command.closeStdin()))
+    for (const [index, said] of (await Promise.all(outputs)).entries()) expect(said).toBe(expected(index))
     if (!memory) {
       for (const child of copies.all) expect(await child.processes()).toEqual([])
       return
     }
-    const child = copies.first
-    const inChild = (await child.processes()).filter((process) => process.exit === null)
-    expect(inChild.length).toBe(50)
-    await output(child, 'touch /tmp/srv/go')
-    const sample = inChild[37]
-    const taken = await child.attach(sample?.id ?? 0)
-    expect(joined(await collectOutput(taken)).trim()).toBe(expected(37))
-    expect(await taken.wait()).toMatchObject({ exitCode: 0 })
+    for (const child of copies.all) {
+      expect((await child.processes()).filter((process) => process.exit === null).length).toBe(50)
+      const taken = await child.attach(commands[37]?.id ?? 0)
+      await taken.closeStdin()
+      expect(joined(await collectOutput(taken)).trim()).toBe(expected(37))
+      expect(await taken.wait()).toMatchObject({ exitCode: 0 })
+    }
   })
 
   suite.test(
@@ -46,7 +46,9 @@ export function describeUnderLoad(suite: ForkSuite): void {
       await using big = await parent.spawn(BIG)
       const discarded = [pairs.wait(), big.wait()].map((exit) => exit.catch(() => null))
       await eventually('the files grow', async () => {
-        return (await output(parent, 'cat /tmp/srv/second 2>/dev/null | wc -l; [ -s /tmp/srv/big ] && echo y')).endsWith('y')
+        return (
+          await output(parent, 'cat /tmp/srv/second 2>/dev/null | wc -l; [ -s /tmp/srv/big ] && echo y')
+        ).endsWith('y')
       })
       await using copies = new Copies((await parent.fork(2, { memory: 'none' })).children)
       await Promise.all([pairs.kill(), big.kill()])
