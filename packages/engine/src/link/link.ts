@@ -145,10 +145,16 @@ export class Link implements ChannelOwner {
     this.sink.resume(encodeFrame('KeeperResume', {}, 0))
   }
 
-  /** Resolves when the guest has said its last word and holds its files still. Calls wait from then on, until `thaw`. */
-  async freeze(): Promise<Frozen> {
+  /**
+   * Resolves when the guest has said its last word and holds its files still. Calls wait from then on, until `thaw`. Without `settle` the files
+   * may be in the guest's memory alone.
+   */
+  async freeze(settle = true): Promise<Frozen> {
     this.#assertOpen()
-    const frames = { freeze: encodeFrame('Freeze', { flags: SETTLE_FILES }, 0), thaw: encodeFrame('Thaw', {}, 0) }
+    const frames = {
+      freeze: encodeFrame('Freeze', { flags: settle ? SETTLE_FILES : 0 }, 0),
+      thaw: encodeFrame('Thaw', {}, 0),
+    }
     return await this.#freezing.freeze(frames, FREEZE_MS)
   }
 

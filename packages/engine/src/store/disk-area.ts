@@ -13,7 +13,7 @@ import { runStore } from './store-helper.ts'
 /** Where the writable bytes of a sandbox lie. Written down with what the host holds for it. */
 export type AreaPlace = Pick<DiskArea, 'path' | 'kind' | 'layers'>
 
-/** `files`: directories of an overlay. `image`: files of the runtime's own, for example a disk; the area is there at once, and not limited. */
+/** `files`: directories of an overlay. `image`: files of the runtime's own, for example a disk; the area is not limited. */
 export type AreaForm = 'files' | 'image'
 
 export interface CapturedArea {
@@ -78,14 +78,13 @@ export class DiskAreas {
   }
 
   async #imageArea(id: SandboxId, directory: string, from: StoredSnapshot | null, quota: boolean): Promise<DiskArea> {
+    // Its limit is the size of the image.
+    const subvolume = from === null || from.manifest.disk.kind === 'subvolume'
+    if (quota && subvolume) return this.#subvolumeArea(id, 0, from)
     const path = quota ? join(this.#paths.store, 'areas', id) : join(directory, 'disk')
-    if (from !== null && quota && from.manifest.disk.kind === 'subvolume') {
-      await runStore(this.#paths.guest, 'clone', diskOf(from), path, '0')
-    } else {
-      if (quota) await runStore(this.#paths.guest, 'subvolume-create', path)
-      else await mkdir(path, { mode: 0o700 })
-      if (from !== null) await runStore(this.#paths.guest, 'copy', '0', diskOf(from), path, '0')
-    }
+    if (quota) await runStore(this.#paths.guest, 'subvolume-create', path)
+    else await mkdir(path, { mode: 0o700 })
+    if (from !== null) await runStore(this.#paths.guest, 'copy', '0', diskOf(from), path, '0')
     return { path, kind: quota ? 'quota' : 'none', steps: [], layers: [] }
   }
 

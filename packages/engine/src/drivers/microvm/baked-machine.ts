@@ -34,6 +34,8 @@ const MOST_BAKED = 12
 const ORIGIN = 'origin'
 /** Until the sandbox says its own, and nothing of it runs before. */
 const PIDS = 1024
+/** Another number when what is done before the capture changes. */
+const WARMING = 2
 const OPEN_FILES = 1024
 
 /** The machine of this shape, booted and captured at first use. */
@@ -61,7 +63,7 @@ export async function bakedMachine(
 /** Everything that what is in its memory depends on. */
 function keyOf(parts: MachineParts, order: BakeOrder): string {
   const { kernel, initramfs } = parts
-  const key = [order.template.digest, kernel.digest, initramfs.digest, PIDS, order.facts]
+  const key = [order.template.digest, kernel.digest, initramfs.digest, WARMING, PIDS, order.facts]
   return createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 40)
 }
 
@@ -79,7 +81,8 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
   })
   await withTrialMachine(parts, context, describe, async (directory, link) => {
     await warmMachine(link, order.template, { pids: PIDS, openFiles: OPEN_FILES })
-    await link.freeze()
+    // Its disk is never used without its memory.
+    await link.freeze(false)
     const captureDisk = async () => {
       await runTool('/bin/cp', ['--reflink=auto', '--sparse=always', disk, `${disk}.captured`])
     }
