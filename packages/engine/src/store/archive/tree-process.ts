@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { HearthError } from '@hearth/contract'
+import type { HearthError } from '@hearth/contract'
 import { ByteReader } from '../../templates/tar/byte-reader.ts'
 import { storeError } from '../store-helper.ts'
 import { corrupt } from './archive-format.ts'
@@ -70,11 +69,13 @@ export class TreeWriter implements AsyncDisposable {
 
   async #send(bytes: Buffer): Promise<void> {
     const { stdin } = this.#child
-    if (stdin === null || this.#child.exitCode !== null || stdin.destroyed) await this.#fail()
+    if (stdin === null || stdin.destroyed) return await this.#fail()
     // A copy: the reader may use its buffer again before the pipe has taken it.
-    if (stdin?.write(Buffer.from(bytes)) === true) return
-    await Promise.race([once(stdin as NodeJS.WritableStream & NodeJS.EventEmitter, 'drain'), this.#ended])
-    if (this.#child.exitCode !== null) await this.#fail()
+    if (stdin.write(Buffer.from(bytes))) return
+    const room = new Promise<void>((resolve) => {
+      stdin.once('drain', resolve)
+    })
+    await Promise.race([room, this.#ended])
   }
 
   async #fail(): Promise<never> {
