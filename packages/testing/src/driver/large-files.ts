@@ -5,6 +5,7 @@ import type { Suite } from '../support/suite.ts'
 
 const MiB = 1024 * 1024
 const SIZE = 100 * MiB
+const STEP = 256 * 1024
 
 /** Bytes without a pattern, made from one block so that making them costs little. */
 async function* blocks(hash: { update(data: Uint8Array): unknown }): AsyncGenerator<Uint8Array> {
@@ -28,6 +29,22 @@ export function describeLargeFiles(suite: Suite): void {
     expect(received.digest('hex')).toBe(expected)
     if (suite.options.capabilities.processes) expect(await output(sandbox, ['sha256sum', path])).toContain(expected)
     await sandbox.files.remove(path)
+  })
+
+  // Machines write large files in steps of their own: what is not a whole step, and more files at once than have room for one, must not show.
+  suite.test('many at once, of sizes around the steps of writing', { timeoutMs: 60_000 }, async (sandbox) => {
+    const directory = scratch('steps')
+    const sizes = [MiB, MiB + STEP, MiB + 2 * STEP].flatMap((size) =>
+      [-4097, -1, 0, 1, 4096].map((more) => size + more),
+    )
+    const files = sizes.map((size) => ({ path: `${directory}/${size}`, content: randomBytes(size) }))
+    await Promise.all(files.map(({ path, content }) => sandbox.files.write(path, content)))
+    for (const { path, content } of files) expect(content.equals(await sandbox.files.read(path))).toBe(true)
+    if (suite.options.capabilities.processes) {
+      const listed = await output(sandbox, `cd ${directory} && sha256sum *`)
+      for (const { content } of files) expect(listed).toContain(createHash('sha256').update(content).digest('hex'))
+    }
+    await sandbox.files.remove(directory, { recursive: true })
   })
 
   suite.test(
