@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { HearthCommand, said } from './hearth-command.ts'
@@ -31,13 +31,18 @@ it('serves the API with the key it made, and what runs outlives it', async () =>
     const answer = await fetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
     return answer.status === 204 ? {} : ((await answer.json()) as Record<string, unknown>)
   }
+  // The command line finds the server and its key by the home alone.
+  expect((await hearth.run(['ls', '--json'])).stdout).toBe('[]\n')
   const { id } = await call(`${first.url}/v1/sandboxes`, 'POST', { rung: 'process' })
   await call(`${first.url}/v1/sandboxes/${String(id)}/exec`, 'POST', { command: 'echo kept > /tmp/note' })
+  // As from a supervisor and from a parent.
+  first.child.kill('SIGTERM')
   first.child.kill('SIGTERM')
   const ended = await first.finished
   expect(ended.code).toBe(0)
   // Shown once, at the first start.
   expect(ended.stderr).toContain(key)
+  expect(await readdir(hearth.home)).not.toContain('server.json')
 
   const second = await startServer()
   const result = await call(`${second.url}/v1/sandboxes/${String(id)}/exec`, 'POST', { command: 'cat /tmp/note' })

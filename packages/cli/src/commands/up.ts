@@ -65,8 +65,10 @@ The API: ${url}/openapi.json
 `
 }
 
+/** A second interrupt ends it at once. Other signals may come twice, from a supervisor that tells the whole group and from a parent. */
 async function firstSignal(): Promise<string> {
   return await new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => resolve(name))
+    process.once('SIGINT', () => resolve('SIGINT'))
+    for (const name of ['SIGTERM', 'SIGHUP'] as const) process.on(name, () => resolve(name))
   })
 }

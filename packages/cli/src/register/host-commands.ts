@@ -10,6 +10,7 @@ export function addHostCommands(program: Command, finish: Finish): void {
   addDoctor(program, finish)
   addRun(program, finish)
   addTemplate(program, finish)
+  addStore(program, finish)
   addBench(program, finish)
 }
 
@@ -73,6 +74,21 @@ function addTemplate(program: Command, finish: Finish): void {
     .action(async (names: string[], options: CommonOptions) =>
       finish(await (await load()).removeTemplates(names, options)),
     )
+}
+
+function addStore(program: Command, finish: Finish): void {
+  const store = program.command('store').description('where files of sandboxes and snapshots lie').helpCommand(false)
+  const load = () => import('../commands/store.ts')
+  common(store.command('df').description('show what fills it')).action(async (options: CommonOptions) =>
+    finish(await (await load()).showUsage(options)),
+  )
+  common(store.command('gc').description('free what nobody can use any more')).action(async (options: CommonOptions) =>
+    finish(await (await load()).removeGarbage(options)),
+  )
+  const check = 'compare what it says with what lies in it; ends with 1 when something is damaged'
+  common(store.command('check').description(check)).action(async (options: CommonOptions) =>
+    finish(await (await load()).checkAll(options)),
+  )
 }
 
 function addBench(program: Command, finish: Finish): void {
