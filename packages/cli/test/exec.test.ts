@@ -127,6 +127,17 @@ describe('processes in the background', () => {
     await hearth.run(['kill', id, String(process)])
   })
 
+  it('says that another reader took the output', async () => {
+    const { child, finished } = hearth.start(script('echo begun; sleep 60'))
+    await said(child, 'begun')
+    const number = (await hearth.run(['ps', '-q', id])).stdout.trim()
+    expect((await hearth.run(['logs', id, number])).stdout).toBe('begun\n')
+    const { code, stderr } = await finished
+    expect(code).toBe(125)
+    expect(stderr).toContain(`logs ${id} ${number} -f`)
+    await hearth.run(['kill', id, number])
+  })
+
   it('refuses what is not there', async () => {
     expect((await hearth.run(['logs', id, '999'])).stderr).toMatch(/there is no process 999\n.*hearth ps/)
     expect((await hearth.run(['kill', id, '999'])).code).toBe(1)
