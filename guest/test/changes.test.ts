@@ -165,7 +165,7 @@ describe('changes that are brought into a tree', () => {
     writeFileSync(join(tree, 'one'), '1')
     const change = file('one', 'changed', present('one'))
     expect(await apply([change], { commit: false })).toMatchObject({ name: 'Failed', body: { errno: EBADMSG } })
-    const broken = [Buffer.alloc(52, 0xff), change.subarray(0, 60), placeOperation(record('../x', 'file'), null)]
+    const broken = [Buffer.alloc(60, 0xff), change.subarray(0, 62), placeOperation(record('../x', 'file'), null)]
     for (const bytes of broken)
       expect(await apply([change, bytes], { commit: false })).toMatchObject({ name: 'Failed' })
     const open = await apply([change], { commit: false, eof: false })

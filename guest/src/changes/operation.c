@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEAD_BYTES 52
+#define HEAD_BYTES 60
 #define LONGEST 4095u
 
 int64_t modified_nanoseconds(const struct stat *status) { return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec; }
@@ -58,9 +58,9 @@ int operation_read(int input, struct operation *operation) {
   operation->size = number(head + 16, 8);
   operation->modified = (int64_t)number(head + 24, 8);
   operation->expected_size = number(head + 32, 8);
-  operation->expected_modified = (int64_t)number(head + 40, 8);
-  error = read_text(input, number(head + 48, 2), &operation->path);
-  if (!error) error = read_text(input, number(head + 50, 2), &operation->target);
+  for (int i = 0; i < 2; i++) operation->expected_modified[i] = (int64_t)number(head + 40 + 8 * i, 8);
+  error = read_text(input, number(head + 56, 2), &operation->path);
+  if (!error) error = read_text(input, number(head + 58, 2), &operation->target);
   if (!error && !is_sound(operation)) error = EBADMSG;
   if (error) operation_free(operation);
   return error;

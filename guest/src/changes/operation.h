@@ -9,11 +9,11 @@ enum { TYPE_ABSENT, TYPE_FILE, TYPE_DIRECTORY, TYPE_SYMLINK, TYPE_FIFO };
 
 struct operation {
   uint8_t kind, type;
-  // What must be there: its type (0: nothing), and of a file its size and time.
+  // What must be there: its type (0: nothing), and of a file its size and one of two times, which some kernels give in turn.
   uint8_t expected_type;
   uint32_t mode, uid, gid;
   uint64_t size, expected_size;
-  int64_t modified, expected_modified;
+  int64_t modified, expected_modified[2];
   char *path, *target;  // the path without a leading slash
 };
 

@@ -22,7 +22,8 @@ function carryOut(tree: MemoryTree, operations: readonly Operation[]): void {
   }
   // What is put into a directory changes its time, so that directories come last.
   for (const operation of operations.toReversed()) {
-    if (operation.kind === 'place') tree.setModified(pathOf(operation), Number(operation.modifiedNanoseconds / 1_000_000n), false)
+    if (operation.kind === 'place')
+      tree.setModified(pathOf(operation), Number(operation.modifiedNanoseconds / 1_000_000n), false)
   }
 }
 
@@ -30,7 +31,8 @@ function place(tree: MemoryTree, operation: Operation): void {
   const path = pathOf(operation)
   const { type, mode, content, target } = operation
   const there = nodeAt(tree, path)
-  if (there !== undefined && (type !== 'directory' || there.kind !== 'directory')) tree.remove(path, { recursive: true })
+  if (there !== undefined && (type !== 'directory' || there.kind !== 'directory'))
+    tree.remove(path, { recursive: true })
   if (type === 'file') tree.write(path, content.slice(), { mode, exclusive: true })
   else if (type === 'symlink') tree.symlink(textOf(target), path)
   else if (type === 'directory') {
@@ -49,7 +51,10 @@ function isExpected(node: TreeNode | undefined, expected: Operation['expected'])
   if (node === undefined || expected === null) return node === undefined && expected === null
   if ((node.kind === 'sink' ? 'device' : node.kind) !== expected.type) return false
   if (node.kind !== 'file') return true
-  return nodeSize(node) === expected.size && BigInt(Math.trunc(node.modifiedMs)) * 1_000_000n === expected.modifiedNanoseconds
+  return (
+    nodeSize(node) === expected.size &&
+    BigInt(Math.trunc(node.modifiedMs)) * 1_000_000n === expected.modifiedNanoseconds
+  )
 }
 
 function nodeAt(tree: MemoryTree, path: string): TreeNode | undefined {

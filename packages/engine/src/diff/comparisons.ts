@@ -18,8 +18,8 @@ import type { EmbeddedSandbox } from '../sandbox/embedded-sandbox.ts'
 import type { Snapshots } from '../sandbox/snapshots.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { TemplateStore } from '../templates/template-store.ts'
-import { CapturedRoot } from './captured-root.ts'
-import { recordPath } from './change-record.ts'
+import { CapturedRoot, type Capture } from './captured-root.ts'
+import { recordPath, type ChangeRecord } from './change-record.ts'
 import { GuestRoot } from './guest-root.ts'
 import { fileChange } from './list-changes.ts'
 import { mergeRoots } from './merge-roots.ts'
@@ -36,11 +36,14 @@ export interface SandboxHome {
 
 /** A sandbox that is only looked at ends at once; should this process die before, soon. */
 const LOOK_MS = 120_000
+/** Snapshots of which it is remembered what they held. */
+const LISTINGS = 8
 
 /** What changed in sandboxes, and how it is brought from one to another. */
 export class Comparisons {
   readonly #home: SandboxHome
   readonly #facts: () => Promise<HostFacts>
+  readonly #listings = new Map<SnapshotId, Promise<ChangeRecord[]>>()
 
   constructor(home: SandboxHome, facts: () => Promise<HostFacts>) {
     this.#home = home
@@ -106,12 +109,28 @@ export class Comparisons {
   async #open(sandbox: EmbeddedSandbox): Promise<RootState> {
     const { changes } = sandbox
     if (changes.kind === 'own') return changes.open()
-    if (changes.kind === 'guest') return new GuestRoot({ list: changes.list, look: (snapshot, ask) => this.#look(snapshot, ask) })
+    if (changes.kind === 'guest')
+      return new GuestRoot({ list: changes.list, earlier: (snapshot, list) => this.#earlier(snapshot, list) })
     const { snapshots, paths } = this.#home
     const [template, host] = await Promise.all([this.#templateRoot(sandbox), this.#facts()])
-    const draft = await snapshots.draft(sandbox, 'none', { kind: 'fork', name: null, metadata: {} })
-    const discard = (): Promise<void> => snapshots.discard(draft)
-    return new CapturedRoot({ paths, facts: host, template, now: draft.snapshot, discard })
+    const capture = async (): Promise<Capture> => {
+      const draft = await snapshots.draft(sandbox, 'none', { kind: 'fork', name: null, metadata: {} })
+      return { snapshot: draft.snapshot, [Symbol.asyncDispose]: () => snapshots.discard(draft) }
+    }
+    const inside = changes.stat === null ? null : { stat: changes.stat, capture }
+    return new CapturedRoot({ paths, facts: host, template, now: await capture(), inside })
+  }
+
+  /** What a snapshot held: it never changes, so that one look is enough. */
+  #earlier(snapshot: StoredSnapshot, list: (list: ChangeList) => Promise<ChangeRecord[]>): Promise<ChangeRecord[]> {
+    const known = this.#listings.get(snapshot.id)
+    if (known !== undefined) return known
+    const found = this.#look(snapshot, list)
+    this.#listings.set(snapshot.id, found)
+    found.catch(() => this.#listings.delete(snapshot.id))
+    const [oldest] = this.#listings.keys()
+    if (this.#listings.size > LISTINGS && oldest !== undefined) this.#listings.delete(oldest)
+    return found
   }
 
   async #look<Value>(snapshot: StoredSnapshot, ask: (list: ChangeList) => Promise<Value>): Promise<Value> {

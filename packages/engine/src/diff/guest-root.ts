@@ -6,15 +6,18 @@ import { compareListings } from './compare-listings.ts'
 import { DIFF_LIMITS, type DiffLimits } from './diff-limits.ts'
 import { collectChanges, type ListedChange } from './list-changes.ts'
 import { readRecords, type StreamPart } from './record-stream.ts'
-import { UNLIMITED, type RootState, type SinceOptions } from './root-state.ts'
+import { presentStates, UNLIMITED, type PresentState, type RootState, type SinceOptions } from './root-state.ts'
 
 /** Bytes of paths in one question: it must fit into a frame. */
 const PATHS_BYTES = 100_000
 
 export interface GuestRootOptions {
   readonly list: ChangeList
-  /** A machine made of a snapshot, that is asked what it holds and ended. */
-  readonly look: <Value>(snapshot: StoredSnapshot, ask: (list: ChangeList) => Promise<Value>) => Promise<Value>
+  /** What a snapshot held: a machine that is made of it is asked, and ended. */
+  readonly earlier: (
+    snapshot: StoredSnapshot,
+    list: (list: ChangeList) => Promise<ChangeRecord[]>,
+  ) => Promise<ChangeRecord[]>
 }
 
 /**
@@ -29,10 +32,10 @@ export class GuestRoot implements RootState {
   }
 
   async changesSince(base: StoredSnapshot | null, options: SinceOptions): Promise<ListedChange[]> {
-    const { list, look } = this.#options
+    const { list, earlier } = this.#options
     const [now, before] = await Promise.all([
-      records(list, options),
-      base === null ? [] : look(base, (earlier) => records(earlier, options)),
+      records(list, options.limits, options.signal),
+      base === null ? [] : earlier(base, (other) => records(other)),
     ])
     const changes = base === null ? now : await this.#complete(compareListings(before, now), now, options)
     const chosen = changes.filter(({ path }) => isChosen(path, options.paths))
@@ -49,12 +52,21 @@ export class GuestRoot implements RootState {
     const listed = new Set(now.map(({ path }) => path))
     const unknown = changes.filter(({ path, change }) => change !== 'removed' && !listed.has(path))
     const bounds = { ...DIFF_LIMITS, ...limits }
-    const asked = this.#read(unknown.map(({ path }) => path), null, bounds, signal)
+    const asked = this.#read(
+      unknown.map(({ path }) => path),
+      null,
+      bounds,
+      signal,
+    )
     const found = new Map((await collectChanges(asked)).map(({ record }) => [record.path, record]))
     return changes.map((change) => ({ ...change, ...presentState(found.get(change.path)) }))
   }
 
-  async #withContent(chosen: readonly ChangeRecord[], contentBytes: number, options: SinceOptions): Promise<ListedChange[]> {
+  async #withContent(
+    chosen: readonly ChangeRecord[],
+    contentBytes: number,
+    options: SinceOptions,
+  ): Promise<ListedChange[]> {
     const files = chosen.filter(({ type, change }) => type === 'file' && change !== 'removed').map(({ path }) => path)
     const limits = { ...DIFF_LIMITS, ...options.limits }
     const read = await collectChanges(this.#read(files, contentBytes, limits, options.signal))
@@ -84,15 +96,24 @@ export class GuestRoot implements RootState {
     }
   }
 
+  async present(paths: readonly string[], signal?: AbortSignal): Promise<Map<string, PresentState>> {
+    return await presentStates(this, paths, signal)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-async function records(list: ChangeList, { limits, signal }: SinceOptions): Promise<ChangeRecord[]> {
+async function records(
+  list: ChangeList,
+  limits: Partial<DiffLimits> = {},
+  signal?: AbortSignal,
+): Promise<ChangeRecord[]> {
   const bounds = { ...DIFF_LIMITS, ...limits }
   const found: ChangeRecord[] = []
   const stream = list({ paths: null, whole: false, contentBytes: null, limits: bounds }, signal)
   for await (const part of readRecords(stream)) {
-    if (part.kind === 'content' || part.contentBytes > 0) throw new HearthError('protocol_violation', 'content that nobody asked for')
+    if (part.kind === 'content' || part.contentBytes > 0)
+      throw new HearthError('protocol_violation', 'content that nobody asked for')
     // SAFETY: a guest could go on for ever.
     if (found.push(part.record) > bounds.changes)
       throw new HearthError('too_many', 'more changes than one answer can hold', { suggestion: 'Ask for fewer paths.' })

@@ -35,7 +35,12 @@ describe('the plan of a merge', () => {
   })
 
   it('leaves to the content what both changed, and takes a removal by both for one', () => {
-    expect(plan(['changed a', 'removed b', 'removed c', 'added d directory'], ['changed a', 'changed b', 'removed c', 'added d directory'])).toEqual({
+    expect(
+      plan(
+        ['changed a', 'removed b', 'removed c', 'added d directory'],
+        ['changed a', 'changed b', 'removed c', 'added d directory'],
+      ),
+    ).toEqual({
       apply: ['a', 'b', 'd'],
       contested: ['a', 'b', 'd'],
       conflicts: [],
@@ -47,14 +52,25 @@ describe('the plan of a merge', () => {
     expect(plan(['added dir/new'], ['changed dir symlink']).conflicts).toEqual(['/dir/new'])
     expect(plan(['removed dir directory'], ['changed dir/file']).conflicts).toEqual(['/dir/file'])
     expect(plan(['changed dir file'], ['added dir/new']).conflicts).toEqual(['/dir/new'])
-    expect(plan(['removed dir directory'], ['removed dir/file'])).toEqual({ apply: ['dir'], contested: [], conflicts: [] })
+    expect(plan(['removed dir directory'], ['removed dir/file'])).toEqual({
+      apply: ['dir'],
+      contested: [],
+      conflicts: [],
+    })
     expect(plan(['removed dir/file'], ['removed dir directory'])).toEqual({ apply: [], contested: [], conflicts: [] })
     // A name that only begins alike is another place.
     expect(plan(['changed dir-2/file'], ['removed dir directory']).conflicts).toEqual([])
   })
 
   it('takes the directories along that chosen files need', () => {
-    const changes = ['added a directory', 'added a/b directory', 'added a/b/c', 'added a/x', 'removed r/gone', 'changed r directory'].map(change)
+    const changes = [
+      'added a directory',
+      'added a/b directory',
+      'added a/b/c',
+      'added a/x',
+      'removed r/gone',
+      'changed r directory',
+    ].map(change)
     const select = (paths: string[] | null) => selectChanges(changes, paths).map(({ path }) => path)
     expect(select(['a/b/c'])).toEqual(['a', 'a/b', 'a/b/c'])
     expect(select(['a/b'])).toEqual(['a', 'a/b', 'a/b/c'])

@@ -68,17 +68,21 @@ function impossible(changes: readonly ChangeRecord[]): Conflict[] {
  */
 async function* operations(request: MergeRequest, changes: readonly ChangeRecord[]): AsyncGenerator<Uint8Array, void> {
   const { parent, child, signal } = request
-  const present = new Map<string, ChangeRecord>()
-  for await (const part of parent.read(changes.map(({ path }) => path), false, signal)) {
-    if (part.kind === 'record') present.set(part.record.path, part.record)
-  }
+  const present = await parent.present(
+    changes.map(({ path }) => path),
+    signal,
+  )
   for (const change of changes) {
     const there = present.get(change.path)
     if (change.change === 'removed' && there !== undefined) yield removeOperation(change, there)
   }
   const placed = changes.filter(({ change }) => change !== 'removed')
   const seen = new Set<string>()
-  for await (const part of child.read(placed.map(({ path }) => path), true, signal)) {
+  for await (const part of child.read(
+    placed.map(({ path }) => path),
+    true,
+    signal,
+  )) {
     if (part.kind === 'record') {
       seen.add(part.record.path)
       if (!canBePlaced(part.record.type)) throw movedOn(part.record.path)

@@ -1,10 +1,10 @@
-import type { ChangeRecord, RecordType } from './change-record.ts'
-import { RECORD_TYPES } from './change-record.ts'
+import { RECORD_TYPES, type ChangeRecord, type RecordType } from './change-record.ts'
+import type { PresentState } from './root-state.ts'
 
 /** What must be at a path when a merge is carried out; anything else and nothing is done. */
-export type ExpectedState = Pick<ChangeRecord, 'type' | 'size' | 'modifiedNanoseconds'> | null
+export type ExpectedState = PresentState | null
 
-const HEAD_BYTES = 52
+export const OPERATION_BYTES = 60
 const PLACE = 1
 const REMOVE = 2
 const COMMIT = 3
@@ -21,13 +21,13 @@ export function placeOperation(record: ChangeRecord, expected: ExpectedState): B
   return encode(PLACE, record, expected)
 }
 
-export function removeOperation(record: ChangeRecord, expected: NonNullable<ExpectedState>): Buffer {
+export function removeOperation(record: ChangeRecord, expected: PresentState): Buffer {
   return encode(REMOVE, record, expected)
 }
 
 /** Without it a guest does nothing. */
 export function commitOperation(): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES)
+  const head = Buffer.alloc(OPERATION_BYTES)
   head.writeUInt8(COMMIT, 0)
   return head
 }
@@ -35,7 +35,7 @@ export function commitOperation(): Buffer {
 function encode(kind: number, record: ChangeRecord, expected: ExpectedState): Buffer {
   const path = Buffer.from(record.path, 'latin1')
   const target = Buffer.from(record.target, 'latin1')
-  const head = Buffer.alloc(HEAD_BYTES)
+  const head = Buffer.alloc(OPERATION_BYTES)
   head.writeUInt8(kind, 0)
   head.writeUInt8(typeNumber(record.type), 1)
   head.writeUInt8(expected === null ? 0 : typeNumber(expected.type), 2)
@@ -46,8 +46,9 @@ function encode(kind: number, record: ChangeRecord, expected: ExpectedState): Bu
   head.writeBigInt64LE(record.modifiedNanoseconds, 24)
   head.writeBigUInt64LE(BigInt(expected?.size ?? 0), 32)
   head.writeBigInt64LE(expected?.modifiedNanoseconds ?? 0n, 40)
-  head.writeUInt16LE(path.length, 48)
-  head.writeUInt16LE(target.length, 50)
+  head.writeBigInt64LE(expected?.otherModifiedNanoseconds ?? expected?.modifiedNanoseconds ?? 0n, 48)
+  head.writeUInt16LE(path.length, 56)
+  head.writeUInt16LE(target.length, 58)
   return Buffer.concat([head, path, target])
 }
 

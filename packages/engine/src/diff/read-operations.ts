@@ -1,4 +1,5 @@
 import { RECORD_TYPES, type RecordType } from './change-record.ts'
+import { OPERATION_BYTES } from './operation-stream.ts'
 import { isCleanPath } from './record-stream.ts'
 import { broken, StreamBytes } from './stream-bytes.ts'
 
@@ -16,7 +17,6 @@ export interface Operation {
   readonly expected: { readonly type: RecordType; readonly size: number; readonly modifiedNanoseconds: bigint } | null
 }
 
-const HEAD_BYTES = 52
 const KINDS = [undefined, 'place', 'remove', 'commit'] as const
 
 /** All operations up to the commit; a stream without one is refused. `contentBytes` is the most that they may hold together. */
@@ -25,7 +25,7 @@ export async function readOperations(chunks: AsyncIterable<Uint8Array>, contentB
   const operations: Operation[] = []
   let left = contentBytes
   for (;;) {
-    const head = Buffer.from(await bytes.take(HEAD_BYTES))
+    const head = Buffer.from(await bytes.take(OPERATION_BYTES))
     const kind = KINDS[head.readUInt8(0)]
     if (kind === undefined) throw broken('an operation that does not exist')
     if (kind === 'commit') break
@@ -46,8 +46,8 @@ async function readOperation(
   const type = RECORD_TYPES[head.readUInt8(1) - 1]
   const expectedType = RECORD_TYPES[head.readUInt8(2) - 1]
   const size = Number(head.readBigUInt64LE(16))
-  const path = (await bytes.take(head.readUInt16LE(48))).toString('latin1')
-  const target = (await bytes.take(head.readUInt16LE(50))).toString('latin1')
+  const path = (await bytes.take(head.readUInt16LE(56))).toString('latin1')
+  const target = (await bytes.take(head.readUInt16LE(58))).toString('latin1')
   if (type === undefined || !isCleanPath(path)) throw broken('an operation on nothing')
   const length = kind === 'place' && type === 'file' ? size : 0
   if (length > contentBytes) throw broken('more content than there is room for')

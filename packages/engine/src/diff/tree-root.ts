@@ -8,7 +8,7 @@ import { isAtOrBelow, type ChangeRecord, type RecordType } from './change-record
 import { DIFF_LIMITS } from './diff-limits.ts'
 import type { ListedChange } from './list-changes.ts'
 import type { StreamPart } from './record-stream.ts'
-import type { RootState, SinceOptions } from './root-state.ts'
+import { presentStates, type PresentState, type RootState, type SinceOptions } from './root-state.ts'
 
 export interface TreeRootOptions {
   /** Nobody else changes it. */
@@ -57,6 +57,10 @@ export class TreeRoot implements RootState {
       yield { kind: 'record', record, contentBytes: bytes.length }
       if (bytes.length > 0) yield { kind: 'content', bytes }
     }
+  }
+
+  async present(paths: readonly string[]): Promise<Map<string, PresentState>> {
+    return await presentStates(this, paths)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

@@ -188,6 +188,7 @@ export class LinkDriver implements Driver {
       isPaused: () => isPaused(directory),
       ...(this.#runtime.ownDisk === true ? {} : { capture: (target, mode) => capture.take(target, mode) }),
       ownsDisk: this.#runtime.diskForm === 'image',
+      ownTimes: this.rung === 'gvisor',
       ended: handle.ended,
       kill: () => handle.kill(),
       release: () => handle.release(),

@@ -1,6 +1,9 @@
+import { HearthError } from '@hearth/contract'
+import type { PresentState } from '../diff/root-state.ts'
 import type { Link } from '../link/link.ts'
 import { upload } from '../link/upload.ts'
 import { downloadStream } from './file-download.ts'
+import { fileInfo } from './file-info.ts'
 import type { ChangeQuestion } from './machine-changes.ts'
 
 const FLAGS = { chosen: 1, content: 2, whole: 4 } as const
@@ -32,4 +35,18 @@ export async function applyChanges(
   signal?: AbortSignal,
 ): Promise<void> {
   await upload(link, 'ApplyChanges', { path: '/' }, operations, () => undefined, { timeoutMs: APPLY_MS, signal })
+}
+
+const NO_FOLLOW = 1
+
+export async function statInside(link: Link, path: string): Promise<PresentState | null> {
+  try {
+    return await link.ask('Stat', { path, flags: NO_FOLLOW }, (entry) => {
+      const { type, size } = fileInfo(entry)
+      return { type, size, modifiedNanoseconds: BigInt.asIntN(64, entry.modifiedNanoseconds) }
+    })
+  } catch (error) {
+    if (HearthError.isInstance(error) && (error.code === 'file_not_found' || error.code === 'not_a_directory')) return null
+    throw error
+  }
 }

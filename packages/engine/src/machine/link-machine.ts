@@ -13,7 +13,7 @@ import type { Link } from '../link/link.ts'
 import type { Messages } from '../link/messages.gen.ts'
 import { exactNumber } from '../link/wire.ts'
 import { checkedInteger } from './checks.ts'
-import { applyChanges, listChanges } from './link-changes.ts'
+import { applyChanges, listChanges, statInside } from './link-changes.ts'
 import { LinkFiles } from './link-files.ts'
 import { connectPort } from './link-port.ts'
 import { watchFiles, type Watching } from './link-watch.ts'
@@ -45,6 +45,8 @@ export interface LinkMachineOptions {
   readonly capture?: (directory: string, memory: MemoryMode) => Promise<Captured>
   /** Its files lie on a disk that only its own kernel reads. */
   readonly ownsDisk?: boolean
+  /** Its kernel keeps times of files of its own. */
+  readonly ownTimes?: boolean
   /** Resolves when the machine is gone. */
   readonly ended: Promise<MachineEnd>
   /** How often the kernel has killed a process of the machine for memory. */
@@ -127,7 +129,9 @@ export class LinkMachine implements Machine {
   }
 
   get changes(): ChangeSource {
-    if (this.#options.ownsDisk !== true) return { kind: 'captured' }
+    const { ownsDisk, ownTimes } = this.#options
+    const stat = ownTimes === true ? (path: string) => statInside(this.#link, path) : null
+    if (ownsDisk !== true) return { kind: 'captured', stat }
     return { kind: 'guest', list: (question, signal) => listChanges(this.#link, question, signal) }
   }
 

@@ -41,6 +41,7 @@ import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
 import { Deadline } from './deadline.ts'
 import type { EmbeddedSandboxOptions, SandboxOwner } from './embedded-options.ts'
+import { feed } from './feed-input.ts'
 import { SandboxPort } from './sandbox-port.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 
@@ -287,15 +288,5 @@ export class EmbeddedSandbox implements ForkableSandbox {
   #requireRunning(): void {
     if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
     if (this.#paused) throw new HearthError('sandbox_paused', `sandbox ${this.id} is paused`)
-  }
-}
-
-/** A command that ends before it has read its input is no error: its result says what it did. */
-async function feed(process: Process, input: string | Uint8Array): Promise<void> {
-  try {
-    await process.write(input)
-    await process.closeStdin()
-  } catch (error) {
-    if (!HearthError.isInstance(error)) throw error
   }
 }
