@@ -96,7 +96,7 @@ export class Hearth implements AsyncDisposable {
         snapshot: (sandbox, wanted) => this.#snapshot(sandbox, wanted),
         fork: (...fork) => this.#fork(...fork),
       },
-      originReleased: (origin) => this.snapshots.released(origin),
+      originReleased: (origin, sandbox) => this.snapshots.released(origin, sandbox),
     })
   }
 
@@ -217,11 +217,11 @@ export class Hearth implements AsyncDisposable {
     await sweep(this.paths, (await this.#ready()).services, this.snapshots, options)
   }
 
-  /** Removes a template, unless a sandbox of this home still runs on it. */
+  /** Removes a template, unless a sandbox of this home still runs on it. What snapshots lie on stays as long as they do. */
   async removeTemplate(name: string): Promise<void> {
     const user = (await this.list()).find((info) => info.template === name)
     if (user !== undefined) throw new HearthError('template_in_use', `sandbox ${user.id} runs on template ${name}`)
-    await this.templates.remove(name)
+    await this.templates.remove(name, await this.snapshots.templateDigests())
   }
 
   /** What each driver says of this host. `fresh`: tried now, not remembered. */

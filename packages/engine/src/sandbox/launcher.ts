@@ -42,7 +42,7 @@ export interface LauncherOwner {
   /** How the sandboxes are captured and copied. */
   readonly captures: Captures
   /** A sandbox that was made of this snapshot is gone. */
-  originReleased(origin: StoredSnapshot['id']): Promise<void>
+  originReleased(origin: StoredSnapshot['id'], sandbox: SandboxId): Promise<void>
 }
 
 /** Makes sandboxes of what was decided about them, and holds those that this process owns. */
@@ -119,8 +119,10 @@ export class Launcher {
       this.live.delete(sandbox)
       const { origin } = record.info
       const shared = [...this.live].some((other) => other.info.origin === origin)
-      if (origin != null && !shared) await this.#owner.originReleased(origin)
+      if (origin != null && !shared) await this.#owner.originReleased(origin, sandbox.id)
     })
+    // What could not be removed now is seen by the next sweep; whoever kills the sandbox hears of it too.
+    gone.catch(() => undefined)
     return sandbox
   }
 }

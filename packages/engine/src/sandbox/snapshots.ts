@@ -2,8 +2,10 @@ import {
   HearthError,
   newSnapshotId,
   parseInput,
+  snapshotNameSchema,
   snapshotOptionsSchema,
   type MemoryMode,
+  type SandboxId,
   type SnapshotId,
   type SnapshotInfo,
   type SnapshotOptions,
@@ -48,6 +50,31 @@ export class Snapshots {
   async remove(snapshot: string): Promise<void> {
     const { id } = await this.#store.get(snapshot)
     await this.#store.remove(id, await this.#inUse())
+  }
+
+  /** All of it but its template, as the bytes of one file. */
+  async export(snapshot: string): Promise<AsyncIterable<Uint8Array>> {
+    return this.#store.export(await this.#store.get(snapshot))
+  }
+
+  /** What `export` gave, here or on another host, as a new snapshot. Refused with `snapshot_corrupt` when anything of it is not as it was. */
+  async import(
+    source: AsyncIterable<Uint8Array>,
+    options: { readonly name?: string; readonly signal?: AbortSignal } = {},
+  ): Promise<SnapshotInfo> {
+    const { name, signal } = options
+    const imported = await this.#store.import(source, {
+      name: name === undefined ? null : parseInput(snapshotNameSchema, name, 'name'),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    return imported.manifest.info
+  }
+
+  /** The digests of the templates that snapshots lie on. */
+  async templateDigests(): Promise<Set<string>> {
+    const snapshots = (await this.#store.list()).map(({ manifest }) => manifest.templateDigest)
+    const sandboxes = (await listRecords(this.#paths.sandboxes)).map(({ templateDigest }) => templateDigest)
+    return new Set([...snapshots, ...sandboxes].filter((digest) => /^sha256:[0-9a-f]{64}$/.test(digest)))
   }
 
   /** With what only the engine needs to know. */
@@ -98,16 +125,18 @@ export class Snapshots {
     await this.#store.discard(snapshot.id)
   }
 
-  /** The snapshot of a fork goes with the last of its children; any other stays. */
-  released(origin: SnapshotId): Promise<void> {
-    this.#releasing = this.#releasing.then(() => this.#release(origin))
-    return this.#releasing
+  /** A sandbox that was made of it is gone. The snapshot of a fork goes with the last of its children; any other stays. */
+  released(origin: SnapshotId, sandbox: SandboxId): Promise<void> {
+    const mine = this.#releasing.then(() => this.#release(origin, sandbox))
+    this.#releasing = mine.catch(() => undefined)
+    return mine
   }
 
-  async #release(origin: SnapshotId): Promise<void> {
+  async #release(origin: SnapshotId, gone: SandboxId): Promise<void> {
     try {
       const { manifest } = await this.#store.get(origin)
-      const inUse = await this.#inUse()
+      // Its own record may outlast it by a moment.
+      const inUse = await this.#inUse(gone)
       if (manifest.kind === 'fork' && !inUse.has(origin)) await this.#store.remove(origin, inUse)
     } catch (error) {
       // Never committed, removed already, below the files of another, or another process is at it. The next sweep removes what has to be.
@@ -117,7 +146,9 @@ export class Snapshots {
 
   /** Removes what crashes have left and what nobody can use any more. */
   async collect(): Promise<void> {
-    await this.#store.collect(await this.#inUse())
+    // Nobody knows what a record names that a crash has damaged: until it is swept itself, everything stays.
+    const inUse = await this.#inUse().catch(() => null)
+    if (inUse !== null) await this.#store.collect(inUse)
   }
 
   /** Whether a sandbox that says so was made to the end: the snapshot of a fork is there once all its children are. */
@@ -131,9 +162,9 @@ export class Snapshots {
     )
   }
 
-  async #inUse(): Promise<Set<SnapshotId>> {
+  async #inUse(except: SandboxId | null = null): Promise<Set<SnapshotId>> {
     const records = await listRecords(this.#paths.sandboxes)
-    return new Set(records.flatMap(({ info }) => info.origin ?? []))
+    return new Set(records.flatMap(({ info }) => (info.id === except ? [] : (info.origin ?? []))))
   }
 }
 

@@ -81,19 +81,34 @@ export class TemplateStore {
     ].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Forgets the name and removes every root that no name points to. No sandbox may be using it. */
-  async remove(name: string): Promise<void> {
+  /** Forgets the name and removes its root. Refused with `template_in_use` when its digest is among the `kept`: something lies on it. */
+  async remove(name: string, kept: ReadonlySet<string> = new Set()): Promise<void> {
     if (name === 'host') throw new HearthError('template_unsupported', 'the host template cannot be removed')
     const signal = new AbortController().signal
     await using _lock = await BuildLock.acquire(this.#locks, fileNameOf(name), signal, () => undefined)
+    const digest = (await this.#records.read(name))?.digest
+    if (digest !== undefined && kept.has(digest)) {
+      throw new HearthError('template_in_use', `sandboxes or snapshots lie on template ${name}`, { context: { name } })
+    }
     if (!(await this.#records.remove(name))) {
       throw new HearthError('template_not_found', `there is no built template ${name}`, { context: { name } })
     }
+    await this.collect(kept)
+  }
+
+  /** Removes every root that neither a name nor `kept` has the digest of, and gives the digests. */
+  async collect(kept: ReadonlySet<string>): Promise<string[]> {
+    const signal = new AbortController().signal
     await using _roots = await BuildLock.acquire(this.#locks, 'roots', signal, () => undefined)
-    const used = new Set((await this.#records.list()).map((record) => rootNameOf(record.digest)))
-    for (const root of await readdir(this.#roots)) {
-      if (!used.has(root)) await removeTree(join(this.#roots, root), this.#workspaces)
-    }
+    const digests = [...(await this.#records.list()).map((record) => record.digest), ...kept]
+    const used = new Set(digests.map(rootNameOf))
+    const roots = await readdir(this.#roots).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return []
+      throw error
+    })
+    const unused = roots.filter((root) => !used.has(root))
+    for (const root of unused) await removeTree(join(this.#roots, root), this.#workspaces)
+    return unused.map((root) => root.replace('-', ':'))
   }
 
   get #roots(): string {

@@ -1,0 +1,138 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { ensureStore, Hearth, removeStore } from '@hearth/engine'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ladder } from './support/ladder.ts'
+
+const CHILDREN = 3
+const root = process.getuid?.() === 0
+
+function list(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : []
+}
+
+/** What can be seen of a capture and of a fork from outside, in the order in which it appears. */
+const MOMENTS: Readonly<Record<string, (home: string, parent: string) => boolean>> = {
+  'the snapshot is begun': (home) => snapshots(home).some((path) => existsSync(`${path}/draft`)),
+  'its files are there': (home) => snapshots(home).some((path) => existsSync(`${path}/disk`)),
+  'a child runs': (home, parent) =>
+    list(`${home}/sandboxes`).some((id) => id !== parent && existsSync(`${home}/sandboxes/${id}/keeper.pid`)),
+  'all children run': (home) =>
+    list(`${home}/sandboxes`).filter((id) => existsSync(`${home}/sandboxes/${id}/keeper.pid`)).length > CHILDREN,
+  'the snapshot is whole': (home) => snapshots(home).some((path) => existsSync(`${path}/manifest.json`)),
+}
+
+function snapshots(home: string): string[] {
+  return list(`${home}/store/snapshots`).map((id) => join(home, 'store/snapshots', id))
+}
+
+class Victim {
+  readonly process: ChildProcess
+  readonly #lines: AsyncIterator<string>
+  readonly #interface: Interface
+
+  constructor(home: string, rung: string, what: 'fork' | 'snapshot') {
+    const program = join(import.meta.dirname, 'support/fork-victim.ts')
+    const environment = { ...process.env, HEARTH_HOME: home }
+    this.process = spawn(process.execPath, [program, rung, what], {
+      env: environment,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    if (this.process.stdout === null) throw new Error('it has no output')
+    this.#interface = createInterface(this.process.stdout)
+    this.#lines = this.#interface[Symbol.asyncIterator]()
+  }
+
+  async line(): Promise<string> {
+    const next = await this.#lines.next()
+    if (next.done === true) throw new Error('it ended')
+    return next.value
+  }
+
+  /** Kills it at that moment, or when it is done before the moment was seen. */
+  async killAt(seen: () => boolean): Promise<void> {
+    let done = false
+    void this.line().then(
+      () => (done = true),
+      () => (done = true),
+    )
+    this.process.stdin?.write('now\n')
+    while (!done && !seen()) await new Promise((resolve) => setImmediate(resolve))
+    const exited = new Promise((resolve) => this.process.once('exit', resolve))
+    this.process.kill('SIGKILL')
+    await exited
+    this.#interface.close()
+  }
+}
+
+const available = await (async () => {
+  await using hearth = new Hearth({ spareKeepers: 0 })
+  return (await ladder(hearth)).flatMap(({ rung, probe }) =>
+    probe.available && probe.capabilities.snapshots && probe.capabilities.reconnect && probe.capabilities.hostTemplate
+      ? [rung]
+      : [],
+  )
+})()
+
+/** What a crash leaves does not depend on the rung: the weakest is the fastest. */
+describe.skipIf(!root).each(available.slice(0, 1))('kill -9 of the engine on %s', (rung) => {
+  const home = mkdtempSync(join(tmpdir(), 'hearth-fork-crash-'))
+
+  beforeAll(async () => {
+    // The store that forks are fast on, small.
+    await using hearth = new Hearth({ home, spareKeepers: 0 })
+    await ensureStore(hearth.paths, { ...process.env, HEARTH_STORE_SIZE: '512M' })
+    await (await hearth.create({ rung, template: 'host' })).kill()
+  }, 60_000)
+
+  afterAll(async () => {
+    await removeStore(new Hearth({ home }).paths)
+    rmSync(home, { recursive: true, force: true })
+  }, 60_000)
+
+  test.each(Object.entries(MOMENTS))('in a fork, when %s: no half children, no lost parent', async (_name, seen) => {
+    const victim = new Victim(home, rung, 'fork')
+    const parent = await victim.line()
+    await victim.killAt(() => seen(home, parent))
+    await using hearth = new Hearth({ home, spareKeepers: 0 })
+    await hearth.sweep({ graceMs: 0 })
+    const left = await hearth.list()
+    const children = left.filter((info) => info.parent === parent)
+    expect([0, CHILDREN]).toContain(children.length)
+    expect(left.length).toBe(children.length + 1)
+    expect(snapshots(home).length).toBe(children.length === 0 ? 0 : 1)
+    await using adopted = await hearth.adopt(parent)
+    expect((await adopted.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+    for (const info of children) {
+      await using child = await hearth.adopt(info.id)
+      expect((await child.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+    }
+    expect(snapshots(home)).toEqual([])
+    await adopted.kill()
+    expect(list(`${home}/store/areas`)).toEqual([])
+    expect(list(`${home}/sandboxes`)).toEqual([])
+  })
+
+  test('in a snapshot: there is a whole one or none', async () => {
+    for (const moment of Object.values(MOMENTS).slice(0, 2)) {
+      const victim = new Victim(home, rung, 'snapshot')
+      const parent = await victim.line()
+      await victim.killAt(() => moment(home, parent))
+      await using hearth = new Hearth({ home, spareKeepers: 0 })
+      await hearth.sweep({ graceMs: 0 })
+      const whole = await hearth.snapshots.list()
+      expect(snapshots(home).length).toBe(whole.length)
+      if (whole.length > 0) {
+        await using made = await hearth.create({ from: 'victim' })
+        expect((await made.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+        await made.kill()
+        await hearth.snapshots.remove('victim')
+      }
+      await using adopted = await hearth.adopt(parent)
+      expect((await adopted.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+    }
+  })
+})
