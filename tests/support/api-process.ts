@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Hearth as Engine } from '@hearth/engine'
 import { Hearth, type HearthOptions } from '@hearth/sdk'
+import { shareProbes } from '../../packages/server/src/lifecycle/shared-probes.ts'
 
 const PROGRAM = join(import.meta.dirname, 'api-server.ts')
 
@@ -31,6 +32,7 @@ export class ApiProcess implements AsyncDisposable {
 
   static async start(options: ApiProcessOptions = {}): Promise<ApiProcess> {
     const server = new ApiProcess(await mkdtemp(join(tmpdir(), 'hearth-api-')), options)
+    await shareProbes(server.home)
     await server.start()
     return server
   }

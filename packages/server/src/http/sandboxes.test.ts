@@ -82,7 +82,7 @@ describe('sandboxes', () => {
     expect(await server.sandbox(json as { rung: 'simulated' })).toMatchObject({ expiresAt: null })
   })
 
-  it('lists the rungs', async () => {
+  it('lists the rungs', { timeout: 120_000 }, async () => {
     const { items } = await server.json<{ items: { rung: string; probe: { available: boolean } }[] }>(
       'GET',
       '/v1/rungs',

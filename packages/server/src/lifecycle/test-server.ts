@@ -8,6 +8,7 @@ import { Hearth } from '@hearth/engine'
 import type { Caller, ListQuery } from '../control-plane.ts'
 import { openStore, type Store } from '../state/index.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './local-control-plane.ts'
+import { shareProbes } from './shared-probes.ts'
 
 export interface ServerOptions extends Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth'>> {
   readonly spareKeepers?: number
@@ -92,7 +93,9 @@ export class TestHome implements AsyncDisposable {
   }
 
   static async make(): Promise<TestHome> {
-    return new TestHome(await mkdtemp(join(tmpdir(), 'hearth-lifecycle-')))
+    const path = await mkdtemp(join(tmpdir(), 'hearth-lifecycle-'))
+    await shareProbes(path)
+    return new TestHome(path)
   }
 
   start(options: ServerOptions = {}): Promise<TestServer> {

@@ -7,6 +7,7 @@ import type { CreateSandbox, SandboxView, Scope } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import pino from 'pino'
 import { LocalControlPlane } from '../../lifecycle/local-control-plane.ts'
+import { shareProbes } from '../../lifecycle/shared-probes.ts'
 import { openStore, type Store } from '../../state/index.ts'
 import { ensureFirstKey } from '../access/first-key.ts'
 import type { HttpLimits } from '../limits.ts'
@@ -59,6 +60,7 @@ export class TestServer implements AsyncDisposable {
 
   static async start(limits: Partial<HttpLimits> = {}): Promise<TestServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-http-'))
+    await shareProbes(home)
     const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}` })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
