@@ -42,6 +42,7 @@ export class SnapshotStore {
       await mkdir(directory, { mode: 0o700 })
       await claimDraft(directory)
     } catch (error) {
+      await this.discard(id)
       throw typedStoreError(error)
     }
     return { directory }
@@ -137,7 +138,11 @@ export class SnapshotStore {
 
   /** Without its manifest it is nothing, and with a dead owner it is swept: a crash in between leaves no half snapshot. */
   async #remove({ id, directory, manifest }: StoredSnapshot): Promise<void> {
-    await claimDraft(directory)
+    // Where there is no room for the note it is swept a little later: what frees room must not need any.
+    await claimDraft(directory).catch((error: unknown) => {
+      const typed = typedStoreError(error)
+      if (!HearthError.isInstance(typed)) throw error
+    })
     await retract(directory)
     if (manifest.info.name !== null) await this.#names.release(manifest.info.name, id)
     await runStore(this.#paths.guest, 'remove', directory)
