@@ -95,14 +95,11 @@ export class DiskAreas {
   async capture(place: AreaPlace, idBase: number | null, directory: string): Promise<CapturedArea> {
     const target = join(directory, 'disk')
     if (!this.isInstant(place)) return await captureLayer(this.#paths, place, idBase, target)
-    // Side by side: a machine may stand still for it.
-    const [diskBytes] = await Promise.all([
-      this.usedBytes(place),
-      runStore(this.#paths.guest, 'snapshot', place.path, target, 'ro'),
-    ])
+    // One process for both: a machine may stand still for it.
+    const diskBytes = Number(await runStore(this.#paths.guest, 'snapshot', place.path, target, 'ro'))
     const disk: CapturedDisk =
       place.layers.length === 0 ? { kind: 'subvolume' } : { kind: 'layer', layers: place.layers.map(layerSnapshot) }
-    return { disk, diskBytes: diskBytes ?? 0 }
+    return { disk, diskBytes }
   }
 
   /** Whether a capture of this area is of one instant by itself, so that nothing need stand still. */
