@@ -2,7 +2,7 @@
 #ifndef HEARTH_KEEPER_CHECKPOINT_H
 #define HEARTH_KEEPER_CHECKPOINT_H
 
-// `hearth-guest checkpoint SOCKET DIRECTORY`: writes the files that `runsc restore` takes into DIRECTORY, which is empty.
+// `hearth-guest checkpoint SOCKET DIRECTORY [direct]`: writes the files that `runsc restore` takes into DIRECTORY, which is empty.
 // Says `standing` on standard output when nothing in the sandbox runs any more, and waits for a byte on standard input; then it lets it go on
 // and says `done MICROSECONDS`, how long it stood still, or `failed ` and what the kernel said, and ends with 0 or 1.
 // The sandbox goes on whatever happens to this process.

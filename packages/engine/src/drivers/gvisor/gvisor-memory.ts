@@ -7,6 +7,7 @@ import type { CaptureInput, RestoreInput, RuntimeContext, RuntimeMemory } from '
 import { stagePath } from '../staging/staged-root.ts'
 import { AheadStock } from './ahead-stock.ts'
 import { checkFacts, hostFacts } from './checkpoint-facts.ts'
+import { isLoopMount } from './loop-mount.ts'
 import { CONTAINER, planRestore, type Runsc } from './runsc-plan.ts'
 import { controlSocket, takeCheckpoint } from './take-checkpoint.ts'
 
@@ -32,12 +33,13 @@ export class GvisorMemory implements RuntimeMemory {
     const { paths, facts } = context
     const memory = join(directory, 'memory')
     const state = join(stagePath(sandboxDirectory, facts.root), 'state')
-    const [socket, kernel] = await Promise.all([
+    const [socket, kernel, direct] = await Promise.all([
       controlSocket(sandboxDirectory, join(state, `runsc-${CONTAINER}.sock`)),
       this.#runsc(context).then(hostFacts),
+      isLoopMount(paths.store),
       mkdir(memory, { mode: 0o700 }),
     ])
-    const pausedMs = await takeCheckpoint(paths.guest, socket, memory, captureDisk)
+    const pausedMs = await takeCheckpoint(paths.guest, { socket, directory: memory, direct }, captureDisk)
     return { pausedMs, memory: { runtime: 'runsc', bytes: await sizeOf(memory), facts: kernel } }
   }
 

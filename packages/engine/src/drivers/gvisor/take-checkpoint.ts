@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -18,32 +17,43 @@ export async function controlSocket(sandboxDirectory: string, path: string): Pro
   return join(`/proc/${runtime}/root`, path)
 }
 
+export interface CheckpointTarget {
+  /** Of the sandbox's kernel. */
+  readonly socket: string
+  /** Exists and is empty. */
+  readonly directory: string
+  /** Past the page cache of the file system that holds the directory. */
+  readonly direct: boolean
+}
+
 /**
  * Writes the memory of a running sandbox into a directory and calls `standing` while nothing in it runs. It goes on afterwards, whatever
  * happens to the helper or to this process. The time that it stood still, in milliseconds.
  */
 export async function takeCheckpoint(
   guest: string,
-  socket: string,
-  directory: string,
+  { socket, directory, direct }: CheckpointTarget,
   standing: () => Promise<void>,
 ): Promise<number> {
-  const helper = spawn(guest, ['checkpoint', socket, directory], { env: {}, stdio: ['pipe', 'pipe', 'ignore'] })
+  const helper = spawn(guest, ['checkpoint', socket, directory, ...(direct ? ['direct'] : [])], {
+    env: {},
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
   // One that has ended does not read; what it said tells why.
   helper.stdin.on('error', () => undefined)
-  const exited = once(helper, 'exit')
-  exited.catch(() => undefined)
   let outcome = 'failed no word from the helper'
+  helper.once('error', (error) => (outcome = `failed ${error.message}`))
   try {
     for await (const line of createInterface({ input: helper.stdout })) {
       outcome = line
-      if (line !== 'standing') continue
+      if (line !== 'standing') break
       await standing()
       helper.stdin.write('\n')
     }
   } finally {
     helper.stdin.destroy()
-    await exited
+    // It may still bring the pages to the page cache, for those who restore them; nobody waits for that.
+    helper.unref()
   }
   const microseconds = /^done (\d+)$/.exec(outcome)?.[1]
   if (microseconds === undefined) throw memoryRefused(explain(outcome))
