@@ -39,6 +39,7 @@ import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { Captures, EngineForkOptions } from './captures.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
+import { commandTimeMs } from './command-time.ts'
 import { Deadline } from './deadline.ts'
 import type { EmbeddedSandboxOptions, SandboxOwner } from './embedded-options.ts'
 import { feed } from './feed-input.ts'
@@ -96,22 +97,10 @@ export class EmbeddedSandbox implements ForkableSandbox {
 
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
     const { input, maxOutputBytes, ...rest } = parseInput(execOptionsSchema, options, 'options')
-    const timeoutMs = this.#execTimeout(rest.timeoutMs)
+    const timeoutMs = commandTimeMs(this.#limits, rest.timeoutMs)
     const process = await this.#start(command, { ...rest, timeoutMs, stdin: input === undefined ? 'none' : 'pipe' })
     if (input !== undefined) void feed(process, input)
     return await collectOutput(process, maxOutputBytes ?? this.#limits.outputBytes)
-  }
-
-  /** The sandbox's limit is the default and the most that a caller can have. */
-  #execTimeout(asked: number | undefined): number {
-    const { wallTimeMs } = this.#limits
-    if (asked !== undefined && asked > wallTimeMs) {
-      throw new HearthError(
-        'invalid_request',
-        `options.timeoutMs: ${asked} is above the sandbox's wallTimeMs, ${wallTimeMs}`,
-      )
-    }
-    return asked ?? wallTimeMs
   }
 
   async spawn(command: Command, options: SpawnOptions = {}): Promise<Process> {

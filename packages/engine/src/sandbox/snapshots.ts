@@ -145,10 +145,10 @@ export class Snapshots {
   }
 
   /** Removes what crashes have left and what nobody can use any more. */
-  async collect(): Promise<void> {
+  async collect(graceMs: number): Promise<void> {
     // Nobody knows what a record names that a crash has damaged: until it is swept itself, everything stays.
     const inUse = await this.#inUse().catch(() => null)
-    if (inUse !== null) await this.#store.collect(inUse)
+    if (inUse !== null) await this.#store.collect(inUse, graceMs)
   }
 
   /** Whether a sandbox that says so was made to the end: the snapshot of a fork is there once all its children are. */

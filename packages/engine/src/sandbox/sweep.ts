@@ -38,7 +38,7 @@ export async function sweep(
   await sweepAreas(paths, services, kept, isOld)
   await sweepIds(paths, kept, isOld)
   await sweepCgroups(services, isOld)
-  await snapshots.collect()
+  await snapshots.collect(options.graceMs ?? GRACE_MS)
 }
 
 /** Ends it, if it lives, and frees what the host holds for it. */

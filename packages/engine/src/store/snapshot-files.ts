@@ -20,12 +20,12 @@ export async function releaseDraft(directory: string): Promise<void> {
 }
 
 /** Whether somebody who lives works on it. */
-export async function isDraftOwned(directory: string): Promise<boolean> {
+export async function isDraftOwned(directory: string, graceMs = GRACE_MS): Promise<boolean> {
   const text = await readFile(join(directory, OWNER), 'utf8').catch(() => '')
   const [, pid, startTime] = /^(\d+) (\d+)$/.exec(text) ?? []
   if (pid !== undefined && startTime !== undefined) return isAlive({ pid: Number(pid), startTime })
   const made = await stat(directory).catch(() => null)
-  return made !== null && Date.now() - made.mtimeMs < GRACE_MS
+  return made !== null && Date.now() - made.mtimeMs < graceMs
 }
 
 /** It appears at once; `durable` also after a loss of power. */

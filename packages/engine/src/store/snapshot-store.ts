@@ -110,15 +110,17 @@ export class SnapshotStore {
   }
 
   /** Removes what nobody can use any more: drafts of dead processes, and snapshots of forks that neither `inUse` nor another snapshot names. */
-  async collect(inUse: ReadonlySet<SnapshotId>): Promise<Collected> {
+  async collect(inUse: ReadonlySet<SnapshotId>, graceMs?: number): Promise<Collected> {
     const unfinished: SnapshotId[] = []
     for (const id of await this.#ids()) {
-      if ((await this.#read(id)) !== null || (await isDraftOwned(this.#path(id)))) continue
+      if ((await this.#read(id)) !== null || (await isDraftOwned(this.#path(id), graceMs))) continue
       await this.discard(id)
       unfinished.push(id)
     }
     const forks = await this.#collectForks(inUse)
-    await this.#names.collect(async (id) => (await this.#read(id)) !== null || (await isDraftOwned(this.#path(id))))
+    await this.#names.collect(
+      async (id) => (await this.#read(id)) !== null || (await isDraftOwned(this.#path(id), graceMs)),
+    )
     return { unfinished, forks }
   }
 
