@@ -7,6 +7,19 @@ import { ApiProcess } from './support/api-process.ts'
 /** Rungs that differ for a client; the others run the same code over the same link. `HEARTH_RUNGS` chooses others. */
 const RUNGS: readonly string[] = process.env['HEARTH_RUNGS']?.split(',') ?? ['process', 'container', 'gvisor']
 
+/**
+ * Volume over HTTP is the same code whatever is behind it: once is enough, on the first rung. Without the server every rung has these tests, in
+ * `conformance.test.ts`.
+ */
+const VOLUME = [
+  '100 MB in and out, with checksums',
+  'many at once, of sizes around the steps of writing',
+  'many floods that nobody reads take bounded memory on the host',
+  'a detached flood takes bounded memory in the sandbox',
+  'a flood until the timeout',
+  'ten streams share fairly',
+] as const
+
 const server = await ApiProcess.start()
 const hearth = server.client()
 const reports = await server.client({ timeoutMs: 180_000 }).rungs()
@@ -36,6 +49,7 @@ for (const rung of RUNGS as readonly Rung[]) {
     name: `${rung} over HTTP (${label})`,
     create: async (spec) => await hearth.create({ rung, template: 'host', ...spec }),
     capabilities,
+    skip: rung === RUNGS[0] ? [] : VOLUME.map((name) => ({ test: name, reason: `runs on ${RUNGS[0]}` })),
     ...(capabilities.reconnect ? { survivor: survivorOf(rung) } : {}),
   })
 }
