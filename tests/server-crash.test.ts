@@ -7,7 +7,7 @@ import { TestHome, type TestServer } from '../packages/server/src/lifecycle/test
 import { eventuallyEqual, takeInventory } from './support/inventory.ts'
 import { seededRandom } from './support/seeded-random.ts'
 
-const ROUNDS = Number(process.env['HEARTH_CRASH_ROUNDS'] ?? 8)
+const ROUNDS = Number(process.env['HEARTH_CRASH_ROUNDS'] ?? 12)
 const SEED = Number(process.env['HEARTH_CRASH_SEED'] ?? 20_260_101)
 const GRACE_MS = 1000
 
