@@ -13,7 +13,12 @@ static bool do_delete(char **arguments, struct failure *failure) { return btrfs_
 static bool do_snapshot(char **arguments, struct failure *failure) {
   bool read_only = arguments[2] && strcmp(arguments[2], "ro") == 0;
   if (arguments[2] && !read_only) return fail_with(failure, EINVAL, "snapshot: %s is unknown", arguments[2]);
-  return btrfs_snapshot(arguments[0], arguments[1], read_only, failure);
+  if (!btrfs_snapshot(arguments[0], arguments[1], read_only, failure)) return false;
+  // What the source had written is counted when a transaction ends, and the snapshot has just ended one.
+  struct failure ignored;
+  uint64_t bytes;
+  printf("%llu\n", btrfs_usage(arguments[0], &bytes, &ignored) ? (unsigned long long)bytes : 0ull);
+  return true;
 }
 
 static bool do_clone(char **arguments, struct failure *failure) {

@@ -89,22 +89,18 @@ export class DiskAreas {
   }
 
   /**
-   * Captures the files of a sandbox into `disk` of a snapshot's directory. On btrfs it may be writing meanwhile: the snapshot is of one
-   * instant. Elsewhere (`isInstant` is false) it must stand still, or the copy mixes moments. On failure nothing stays.
+   * Captures the files of a sandbox into `disk` of a snapshot's directory. Each file is whole in it whatever the sandbox does meanwhile, on btrfs; but
+   * files are of one instant only when the sandbox stands still, because btrfs too writes them out one after the other. On failure nothing stays.
    */
   async capture(place: AreaPlace, idBase: number | null, directory: string): Promise<CapturedArea> {
     const target = join(directory, 'disk')
-    if (!this.isInstant(place)) return await captureLayer(this.#paths, place, idBase, target)
+    const cloned = place.kind === 'quota' && place.layers.length + 1 < MAXIMUM_LAYERS
+    if (!cloned) return await captureLayer(this.#paths, place, idBase, target)
     // One process for both: a machine may stand still for it.
     const diskBytes = Number(await runStore(this.#paths.guest, 'snapshot', place.path, target, 'ro'))
     const disk: CapturedDisk =
       place.layers.length === 0 ? { kind: 'subvolume' } : { kind: 'layer', layers: place.layers.map(layerSnapshot) }
     return { disk, diskBytes }
-  }
-
-  /** Whether a capture of this area is of one instant by itself, so that nothing need stand still. */
-  isInstant(place: Pick<AreaPlace, 'kind' | 'layers'>): boolean {
-    return place.kind === 'quota' && place.layers.length + 1 < MAXIMUM_LAYERS
   }
 
   /** Bytes that the sandbox holds of its limit; null where only the guest can tell. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hostPaths, type HostPaths } from '../host/host.ts'
-import { ensureStore, removeStore } from './loop-store.ts'
+import { ensureStore, openStore, removeStore } from './loop-store.ts'
 
 const root = process.getuid?.() === 0
 const environment = { HEARTH_STORE_SIZE: '256M', PATH: process.env['PATH'] }
@@ -54,6 +54,14 @@ describe('the store on a loop file', () => {
     expect(await readFile(join(paths.store, 'kept'), 'utf8')).toBe('yes')
     // What is mounted is found so without asking the guest program or taking the lock.
     expect(await ensureStore({ ...paths, guest: '/bin/false' }, environment)).toEqual({ kind: 'btrfs', reason: null })
+  })
+
+  it.runIf(root)('is closed to others, and without privileges, whoever mounted it', async () => {
+    execFileSync('mount', ['-o', 'remount,bind,suid,dev', paths.store])
+    execFileSync('chmod', ['711', paths.store])
+    expect(await openStore(paths)).toEqual({ kind: 'btrfs', reason: null })
+    expect(await readFile('/proc/self/mounts', 'utf8')).toMatch(new RegExp(`${paths.store} btrfs rw,nosuid,nodev,`))
+    expect((await stat(paths.store)).mode & 0o777).toBe(0o700)
   })
 
   it.runIf(root)('is a directory when quotas cannot be enabled, and nothing stays mounted', async () => {

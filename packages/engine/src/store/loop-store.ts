@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { HostPaths } from '../host/host.ts'
@@ -39,7 +39,19 @@ export async function ensureStore(paths: HostPaths, environment: NodeJS.ProcessE
 
 /** Mounts a store that the set-up made, for example after a reboot, and makes none. */
 export async function openStore(paths: HostPaths): Promise<Store> {
-  return (await exists(imagePath(paths))) ? await ensureStore(paths) : await inspectStore(paths)
+  const store = (await exists(imagePath(paths))) ? await ensureStore(paths) : await inspectStore(paths)
+  if (store.kind === 'btrfs' && process.getuid?.() === 0) await tighten(paths)
+  return store
+}
+
+/** SAFETY: sandboxes write what lies in it. Whoever mounted it, programs in it give nobody privileges, and nobody else comes to it. */
+async function tighten(paths: HostPaths): Promise<void> {
+  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' '))
+  const options = mounts.findLast(([, target]) => target === paths.store)?.[3]?.split(',') ?? []
+  if (!options.includes('nosuid') || !options.includes('nodev')) {
+    await command('mount', ['-o', 'remount,bind,nosuid,nodev,noatime', paths.store])
+  }
+  await chmod(paths.store, 0o700)
 }
 
 /** What is there, without changing anything. */
@@ -60,9 +72,9 @@ async function mountStore(paths: HostPaths, environment: NodeJS.ProcessEnv): Pro
   try {
     const image = imagePath(paths)
     if (!(await exists(image))) await makeImage(paths, image, await storeBytes(paths, environment))
-    // nodiscard: a discard would punch holes into the file and give its blocks back to the host. SAFETY: sandboxes write what lies in it.
+    // nodiscard: a discard would punch holes into the file and give its blocks back to the host.
     await command('mount', ['-t', 'btrfs', '-o', 'loop,noatime,nodiscard,nosuid,nodev', image, paths.store])
-    await chmod(paths.store, 0o700)
+    await tighten(paths)
     await command(paths.guest, ['store', 'quota-enable', paths.store])
     return { kind: 'btrfs', reason: null }
   } catch (error) {
