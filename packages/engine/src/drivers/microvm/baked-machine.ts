@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Limits } from '@hearth/contract'
 import type { DirectoryTemplate, Progress } from '../../templates/template.ts'
@@ -9,9 +9,8 @@ import { captureMachine } from './capture-machine.ts'
 import { emptyMemory } from './empty-memory.ts'
 import type { MachineFacts } from './machine-facts.ts'
 import type { MachineParts } from './machine-plan.ts'
-import { runTool } from './run-tool.ts'
 import { withTrialMachine } from './trial-machine.ts'
-import { emptyDisk } from './upper-disk.ts'
+import { copyDisk, emptyDisk, UPPER_DISK } from './upper-disk.ts'
 import { warmMachine } from './warm-machine.ts'
 
 /** A machine that was booted once and stands still since, just before it is told who it is. Every sandbox of its shape goes on from it. */
@@ -47,7 +46,7 @@ export async function bakedMachine(
 ): Promise<BakedMachine> {
   const parent = join(context.paths.store, 'baked')
   const directory = join(parent, keyOf(parts, order))
-  const baked = { directory: join(directory, 'memory'), disk: join(directory, 'disk.ext4') }
+  const baked = { directory: join(directory, 'memory'), disk: join(directory, UPPER_DISK) }
   const now = new Date()
   if (await utimes(directory, now, now).then(() => true, isAbsent)) return baked
   progress(`starting a machine of the template ${order.template.name} that others go on from`)
@@ -70,7 +69,8 @@ function keyOf(parts: MachineParts, order: BakeOrder): string {
 async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeContext, draft: string): Promise<void> {
   const { cache, guest } = context.paths
   const { memoryBytes, cpus, diskBytes } = order.limits
-  const disk = join(draft, 'disk.ext4')
+  const disk = join(draft, UPPER_DISK)
+  const captured = `${disk}.captured`
   const describe = async () => ({
     base: order.base,
     upper: { path: disk, from: await emptyDisk(cache, diskBytes) },
@@ -83,12 +83,11 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
     await warmMachine(link, order.template, { pids: PIDS, openFiles: OPEN_FILES })
     // Its disk is never used without its memory.
     await link.freeze(false)
-    const captureDisk = async () => {
-      await runTool('/bin/cp', ['--reflink=auto', '--sparse=always', disk, `${disk}.captured`])
-    }
+    const captureDisk = async () => await copyDisk(disk, captured)
     await captureMachine({ guest, directory, memoryBytes, disk, target: join(draft, 'memory'), captureDisk })
   })
-  await runTool('/bin/mv', [`${disk}.captured`, disk])
+  // What the machine has done to its disk after it was captured is of no use.
+  await rename(captured, disk)
 }
 
 /** Those of roots that were removed, and the oldest. A machine that goes on from one has its memory open. */

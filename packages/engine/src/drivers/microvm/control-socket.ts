@@ -86,14 +86,12 @@ export class ControlSocket implements Disposable {
   }
 
   #received(chunk: string): void {
-    this.#text += chunk
-    for (let end = this.#text.indexOf('\n'); end >= 0; end = this.#text.indexOf('\n')) {
-      const line = this.#text.slice(0, end)
-      this.#text = this.#text.slice(end + 1)
-      if (line.length > LONGEST_LINE) break
-      this.#message(line)
+    const lines = (this.#text + chunk).split('\n')
+    this.#text = lines.pop() ?? ''
+    if ([...lines, this.#text].some(({ length }) => length > LONGEST_LINE)) {
+      return this.#fail('QEMU sent a message that is too long')
     }
-    if (this.#text.length > LONGEST_LINE) this.#fail('QEMU sent a message that is too long')
+    for (const line of lines) if (this.#failure === null) this.#message(line)
   }
 
   #message(line: string): void {

@@ -69,13 +69,14 @@ export function machineArguments(qemu: Qemu, shape: MachineShape): string[] {
  */
 function capturable(memoryBytes: number): string[] {
   const size = `size=${memoryMebibytes(memoryBytes)}M`
-  return [
-    '-object',
-    `memory-backend-file,id=memory,${size},mem-path=${descriptorPath(DESCRIPTORS.memory)},share=off,readonly=on,rom=off`,
-    ...['-global', 'migration.send-configuration=off'],
-    ...['-chardev', `socket,id=control,fd=${DESCRIPTORS.control},server=on,wait=off`],
-    ...['-mon', 'chardev=control,mode=control'],
+  const path = `mem-path=${descriptorPath(DESCRIPTORS.memory)}`
+  const parameters = [
+    ['-object', `memory-backend-file,id=memory,${size},${path},share=off,readonly=on,rom=off`],
+    ['-global', 'migration.send-configuration=off'],
+    ['-chardev', `socket,id=control,fd=${DESCRIPTORS.control},server=on,wait=off`],
+    ['-mon', 'chardev=control,mode=control'],
   ]
+  return parameters.flat()
 }
 
 function start(shape: MachineShape): string[] {

@@ -15,9 +15,14 @@ export const UPPER_DISK = 'disk.ext4'
  * is never used after a crash of its machine's kernel.
  */
 export async function makeUpperDisk(cache: string, path: string, sizeBytes: number): Promise<void> {
+  await copyDisk(await emptyDisk(cache, sizeBytes), path)
+}
+
+/** Shares the blocks where the file system can, and leaves out the holes. */
+export async function copyDisk(from: string, to: string): Promise<void> {
   const copy = await findProgram('cp')
   if (copy === null) throw new MissingPart('cp is not installed', 'apt-get install coreutils')
-  await runTool(copy, ['--reflink=auto', '--sparse=always', await emptyDisk(cache, sizeBytes), path])
+  await runTool(copy, ['--reflink=auto', '--sparse=always', from, to])
 }
 
 /** The one of its size in the cache, made at first use. */

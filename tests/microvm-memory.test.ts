@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Hearth } from '@hearth/engine'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ControlSocket } from '../packages/engine/src/drivers/microvm/control-socket.ts'
+import { ladder } from './support/ladder.ts'
+
+const hearth = new Hearth()
+const step = (await ladder(hearth)).find(({ rung }) => rung === 'microvm')
+const can = step?.probe.available === true && step.probe.capabilities.memory
+const spec = { rung: 'microvm', template: 'debian' } as const
+
+afterAll(() => hearth.dispose())
+
+/** The one process below a keeper that has no child: QEMU. */
+function machineOf(id: string): number {
+  let pid = Number.parseInt(readFileSync(join(hearth.paths.sandboxes, id, 'keeper.pid'), 'utf8'), 10)
+  for (;;) {
+    const child = Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'), 10)
+    if (Number.isNaN(child)) return pid
+    pid = child
+  }
+}
+
+/** The files of the store that a process has open, and whether it may write to them. */
+function storeFiles(pid: number): { path: string; writable: boolean }[] {
+  return readdirSync(`/proc/${pid}/fd`).flatMap((number) => {
+    const path = readlinkSync(`/proc/${pid}/fd/${number}`)
+    const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${number}`, 'utf8'))?.[1] ?? ''
+    const writable = (Number.parseInt(flags, 8) & 3) !== 0
+    return path.startsWith(hearth.paths.store) ? [{ path: path.slice(hearth.paths.store.length), writable }] : []
+  })
+}
+
+describe.runIf(can)('microVMs that go on from a baked one', { timeout: 120_000 }, () => {
+  test('have nothing of each other but what they may only read', async () => {
+    await using first = await hearth.create({ ...spec, limits: { pids: 40 } })
+    await using second = await hearth.create(spec)
+    const say =
+      'hostname; cat /proc/sys/kernel/random/uuid /proc/sys/kernel/random/boot_id; head -c 8 /dev/urandom | od -x'
+    const said = await Promise.all([first, second].map(async (one) => (await one.exec(say)).stdout.trim().split('\n')))
+    for (const [index, line] of (said[0] ?? []).entries()) {
+      // The last line of od is the offset.
+      if (index < 4) expect(line).not.toBe(said[1]?.[index])
+    }
+    const clock = Number((await second.exec('date +%s%3N')).stdout)
+    expect(Math.abs(clock - Date.now())).toBeLessThan(5000)
+    // Its own limit of processes, not that of the one that was baked.
+    const many = await first.exec('for i in $(seq 60); do sleep 5 & done; echo made', { timeoutMs: 60_000 })
+    expect(many.stderr).toMatch(/fork|Cannot/)
+    const shared = storeFiles(machineOf(first.id)).filter(({ path }) => !path.startsWith('/areas/'))
+    expect(shared.map(({ path }) => path.split('/').at(-1))).toContain('ram')
+    expect(shared.filter(({ writable }) => writable)).toEqual([])
+  })
+
+  test('go on when the engine that captured one died while it stood still', async () => {
+    const other = new Hearth()
+    const { id } = await other.create(spec)
+    const directory = join(hearth.paths.sandboxes, id)
+    {
+      using control = await ControlSocket.open(directory, 10_000)
+      writeFileSync(join(directory, 'capturing'), '')
+      await control.execute('stop', {}, 10_000)
+    }
+    await other.release()
+    await using adopted = await hearth.adopt(id)
+    expect((await adopted.exec('echo awake')).stdout).toBe('awake\n')
+  })
+})
