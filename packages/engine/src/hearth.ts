@@ -6,7 +6,6 @@ import {
   HearthError,
   parseInput,
   sandboxIdSchema,
-  sandboxSpecSchema,
   type CreateFrom,
   type ForkResult,
   type Limits,
@@ -15,7 +14,6 @@ import {
   type SandboxInfo,
   type SandboxSpec,
   type SnapshotInfo,
-  type SnapshotOptions,
 } from '@hearth/contract'
 import type { z } from 'zod'
 import { Comparisons } from './diff/comparisons.ts'
@@ -93,7 +91,7 @@ export class Hearth implements AsyncDisposable {
     this.#launcher = new Launcher(this.paths, {
       captures: {
         comparisons: new Comparisons(this, async () => (await this.#ready()).services.facts),
-        snapshot: (sandbox, wanted) => this.#snapshot(sandbox, wanted),
+        snapshot: (...wanted) => this.#snapshot(...wanted),
         fork: (...fork) => this.#fork(...fork),
       },
       originReleased: (origin, sandbox) => this.snapshots.released(origin, sandbox),
@@ -116,10 +114,11 @@ export class Hearth implements AsyncDisposable {
     return prepared
   }
 
-  async #from(spec: z.output<typeof createFromSchema>): Promise<Prepared> {
+  async #from(spec: z.output<typeof createFromSchema>): Promise<Prepared & { name: string }> {
     const snapshot = await this.snapshots.stored(spec.from ?? '')
     const described = describeFrom(snapshot, spec)
-    return { ...described, ...(await basisOf(await this.#ready(), this.templates, snapshot, null)) }
+    const basis = await basisOf(await this.#ready(), this.templates, snapshot, null)
+    return { ...described, ...basis, name: basis.template.name }
   }
 
   async #fromTemplate(spec: z.output<typeof createFromSchema>, options: CreateOptions): Promise<Prepared> {
@@ -143,7 +142,7 @@ export class Hearth implements AsyncDisposable {
     }
   }
 
-  async #snapshot(sandbox: EmbeddedSandbox, options: SnapshotOptions): Promise<SnapshotInfo> {
+  async #snapshot(...[sandbox, options]: Parameters<Captures['snapshot']>): Promise<SnapshotInfo> {
     try {
       return await this.snapshots.take(sandbox, options)
     } catch (error) {
@@ -164,8 +163,9 @@ export class Hearth implements AsyncDisposable {
   }
 
   /** Says what a create would get, or why it would be refused, without making anything. */
-  async plan(spec: SandboxSpec = {}): Promise<Plan> {
-    const { driver, probe, name, limits } = await this.#plan(parseInput(sandboxSpecSchema, spec, 'spec'))
+  async plan(spec: CreateFrom = {}): Promise<Plan> {
+    const wanted = parseInput(createFromSchema, spec, 'spec')
+    const { driver, probe, name, limits } = await (wanted.from === undefined ? this.#plan(wanted) : this.#from(wanted))
     return { rung: driver.rung, driver: probe.label, template: name, limits, capabilities: probe.capabilities }
   }
 

@@ -26,7 +26,6 @@ import {
   type SandboxId,
   type SandboxInfo,
   type SnapshotInfo,
-  type SnapshotOptions,
   type SpawnOptions,
   type Stats,
   type WatchEvent,
@@ -36,7 +35,7 @@ import type { Capabilities } from '../drivers/driver.ts'
 import type { Captured, Machine, MachineEnd, ProcessSpec } from '../machine/machine.ts'
 import type { ChangeSource } from '../machine/machine-changes.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
-import type { Captures, EngineForkOptions } from './captures.ts'
+import type { Captures, EngineForkOptions, EngineSnapshotOptions } from './captures.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
 import { commandTimeMs } from './command-time.ts'
@@ -206,7 +205,7 @@ export class EmbeddedSandbox implements ForkableSandbox {
     })
   }
 
-  async snapshot(options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+  async snapshot(options: EngineSnapshotOptions = {}): Promise<SnapshotInfo> {
     return await this.#captures.snapshot(this, options)
   }
 

@@ -8,12 +8,12 @@ import {
   type SandboxId,
   type SnapshotId,
   type SnapshotInfo,
-  type SnapshotOptions,
 } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
 import type { Captured } from '../machine/machine.ts'
 import { SnapshotStore } from '../store/snapshot-store.ts'
 import type { CapturedInterpreter, SnapshotManifest, StoredSnapshot } from '../store/snapshot-manifest.ts'
+import type { EngineSnapshotOptions } from './captures.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
 import { listRecords } from './sandbox-record.ts'
 
@@ -60,11 +60,12 @@ export class Snapshots {
   /** What `export` gave, here or on another host, as a new snapshot. Refused with `snapshot_corrupt` when anything of it is not as it was. */
   async import(
     source: AsyncIterable<Uint8Array>,
-    options: { readonly name?: string; readonly signal?: AbortSignal } = {},
+    options: { readonly name?: string; readonly id?: SnapshotId; readonly signal?: AbortSignal } = {},
   ): Promise<SnapshotInfo> {
-    const { name, signal } = options
+    const { name, id, signal } = options
     const imported = await this.#store.import(source, {
       name: name === undefined ? null : parseInput(snapshotNameSchema, name, 'name'),
+      ...(id === undefined ? {} : { id }),
       ...(signal === undefined ? {} : { signal }),
     })
     return imported.manifest.info
@@ -82,9 +83,9 @@ export class Snapshots {
     return await this.#store.get(snapshot)
   }
 
-  async take(sandbox: EmbeddedSandbox, options: SnapshotOptions): Promise<SnapshotInfo> {
+  async take(sandbox: EmbeddedSandbox, { id, ...options }: EngineSnapshotOptions): Promise<SnapshotInfo> {
     const { name, memory = 'auto', metadata = {} } = parseInput(snapshotOptionsSchema, options, 'options')
-    const draft = await this.draft(sandbox, memory, { kind: 'snapshot', name: name ?? null, metadata })
+    const draft = await this.draft(sandbox, memory, { kind: 'snapshot', name: name ?? null, metadata }, id)
     return (await this.commit(draft)).manifest.info
   }
 
@@ -93,8 +94,8 @@ export class Snapshots {
     sandbox: EmbeddedSandbox,
     memory: MemoryMode,
     about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
+    id: SnapshotId = newSnapshotId(),
   ): Promise<Draft> {
-    const id = newSnapshotId()
     const { directory } = await this.#store.draft(id)
     try {
       const captured = await sandbox.capture(directory, memory)

@@ -13,6 +13,8 @@ import { ArchiveReader } from './archive-reader.ts'
 
 export interface ImportOptions {
   readonly name?: string | null
+  /** Default: a new one. It must never have been used before. */
+  readonly id?: SnapshotId
   readonly limits?: Partial<ArchiveLimits>
   readonly signal?: AbortSignal
 }
@@ -27,7 +29,7 @@ export async function importSnapshot(
   paths: HostPaths,
   options: ImportOptions = {},
 ): Promise<StoredSnapshot> {
-  const id = newSnapshotId()
+  const id = options.id ?? newSnapshotId()
   const { directory } = await store.draft(id)
   try {
     const manifest = await unpack(source, directory, paths, options)
