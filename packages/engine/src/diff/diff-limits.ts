@@ -1,3 +1,5 @@
+import { HearthError } from '@hearth/contract'
+
 const MiB = 1024 * 1024
 
 /** How far a comparison goes. What a sandbox holds decides none of it. */
@@ -10,6 +12,8 @@ export interface DiffLimits {
   readonly compareFileBytes: number
   /** Together. */
   readonly compareBytes: number
+  /** Bytes of all paths and targets of links in one answer. More is refused with `too_many`. */
+  readonly textBytes: number
   /** Content that goes along in one answer; what does not fit is left out. */
   readonly contentBytes: number
 }
@@ -19,5 +23,13 @@ export const DIFF_LIMITS: DiffLimits = {
   entries: 5_000_000,
   compareFileBytes: 256 * MiB,
   compareBytes: 4096 * MiB,
+  textBytes: 64 * MiB,
   contentBytes: 64 * MiB,
+}
+
+export function tooManyChanges(context: Record<string, unknown> = {}): HearthError {
+  return new HearthError('too_many', 'there are more changes than one answer can hold', {
+    context,
+    suggestion: 'Ask for fewer paths.',
+  })
 }

@@ -2,6 +2,7 @@ import { HearthError } from '@hearth/contract'
 import type { ChangeList } from '../machine/machine-changes.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import { isAtOrBelow, type ChangeRecord } from './change-record.ts'
+import { boundRecords } from './bound-records.ts'
 import { compareListings } from './compare-listings.ts'
 import { DIFF_LIMITS, type DiffLimits } from './diff-limits.ts'
 import { collectChanges, type ListedChange } from './list-changes.ts'
@@ -87,7 +88,8 @@ export class GuestRoot implements RootState {
     let left = limits.contentBytes
     for (const part of questions(paths)) {
       const request = { paths: part, whole: true, contentBytes, limits: { ...limits, contentBytes: left } }
-      for await (const each of readRecords(this.#options.list(request, signal))) {
+      const parts = readRecords(this.#options.list(request, signal))
+      for await (const each of boundRecords(parts, { changes: part.length, textBytes: limits.textBytes })) {
         if (each.kind === 'record') left -= each.contentBytes
         // SAFETY: the guest decides what it sends. More than was asked for is not taken.
         if (left < 0) throw new HearthError('protocol_violation', 'the guest sent more content than was asked for')
@@ -111,12 +113,11 @@ async function records(
   const bounds = { ...DIFF_LIMITS, ...limits }
   const found: ChangeRecord[] = []
   const stream = list({ paths: null, whole: false, contentBytes: null, limits: bounds }, signal)
-  for await (const part of readRecords(stream)) {
+  // SAFETY: a guest could go on for ever.
+  for await (const part of boundRecords(readRecords(stream), bounds)) {
     if (part.kind === 'content' || part.contentBytes > 0)
       throw new HearthError('protocol_violation', 'content that nobody asked for')
-    // SAFETY: a guest could go on for ever.
-    if (found.push(part.record) > bounds.changes)
-      throw new HearthError('too_many', 'more changes than one answer can hold', { suggestion: 'Ask for fewer paths.' })
+    found.push(part.record)
   }
   return found
 }

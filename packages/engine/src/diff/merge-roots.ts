@@ -76,23 +76,21 @@ async function* operations(request: MergeRequest, changes: readonly ChangeRecord
     const there = present.get(change.path)
     if (change.change === 'removed' && there !== undefined) yield removeOperation(change, there)
   }
-  const placed = changes.filter(({ change }) => change !== 'removed')
-  const seen = new Set<string>()
-  for await (const part of child.read(
-    placed.map(({ path }) => path),
-    true,
-    signal,
-  )) {
+  const missing = new Map(changes.filter(({ change }) => change !== 'removed').map((change) => [change.path, change]))
+  for await (const part of child.read([...missing.keys()], true, signal)) {
     if (part.kind === 'record') {
-      seen.add(part.record.path)
-      if (!canBePlaced(part.record.type)) throw movedOn(part.record.path)
+      // SAFETY: the child may answer for itself. Nothing gets into the parent that was not asked for and checked for conflicts.
+      const planned = missing.get(part.record.path)
+      if (planned === undefined) throw new HearthError('protocol_violation', 'the child sent what was not asked for')
       // Without its bytes a file of a certain size would be made of what comes next.
-      if (part.record.type === 'file' && part.contentBytes !== part.record.size) throw movedOn(part.record.path)
+      const whole = part.contentBytes === (part.record.type === 'file' ? part.record.size : 0)
+      if (part.record.type !== planned.type || !whole) throw movedOn(planned.path)
+      missing.delete(planned.path)
     }
     yield part.kind === 'record' ? placeOperation(part.record, present.get(part.record.path) ?? null) : part.bytes
   }
-  const missing = placed.find(({ path }) => !seen.has(path))
-  if (missing !== undefined) throw movedOn(missing.path)
+  const [gone] = missing.keys()
+  if (gone !== undefined) throw movedOn(gone)
   yield commitOperation()
 }
 

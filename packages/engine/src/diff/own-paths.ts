@@ -10,5 +10,5 @@ const OWN_PATHS = ['.hearth', 'proc', 'sys', 'dev', 'etc/hostname', 'etc/machine
 const STAGING = '.hearth-merge-'
 
 export function isOwnPath(path: string): boolean {
-  return OWN_PATHS.some((own) => isAtOrBelow(path, own)) || (path.split('/').at(-1) ?? '').startsWith(STAGING)
+  return OWN_PATHS.some((own) => isAtOrBelow(path, own)) || path.split('/').some((name) => name.startsWith(STAGING))
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { HearthError } from '@hearth/contract'
 import { assertNotAborted } from '../link/abort.ts'
+import { boundRecords } from './bound-records.ts'
 import { DIFF_LIMITS, type DiffLimits } from './diff-limits.ts'
 import { readRecords, type StreamPart } from './record-stream.ts'
 import { UPPER, type TreeSide } from './tree-side.ts'
@@ -36,7 +37,7 @@ export async function* readChanges(request: ChangesRequest): AsyncGenerator<Stre
   child.stdin.on('error', stop)
   child.stdin.end(chosenText(chosen))
   try {
-    yield* readRecords(child.stdout)
+    yield* boundRecords(readRecords(child.stdout), { ...DIFF_LIMITS, ...request.limits })
   } catch (error) {
     stop()
     const problem = await ended.promise

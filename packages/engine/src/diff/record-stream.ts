@@ -1,5 +1,6 @@
 import { HearthError } from '@hearth/contract'
 import { RECORD_TYPES, type ChangeRecord, type RecordType } from './change-record.ts'
+import { tooManyChanges } from './diff-limits.ts'
 import { broken, StreamBytes } from './stream-bytes.ts'
 
 const HEAD_BYTES = 52
@@ -78,11 +79,7 @@ const ELOOP = 40
 
 function failure(number: number, what: string): HearthError {
   const context = { errno: number, path: `/${what}` }
-  if (number === E2BIG)
-    return new HearthError('too_many', 'more changes than one answer can hold', {
-      context,
-      suggestion: 'Ask for fewer paths.',
-    })
+  if (number === E2BIG) return tooManyChanges(context)
   if (number === ELOOP || number === ENAMETOOLONG)
     return new HearthError('file_failed', `/${what.slice(0, 100)}... is nested too deeply to be compared`, { context })
   return new HearthError('file_failed', `the changes at /${what} cannot be read (error ${number})`, { context })

@@ -5,7 +5,7 @@ import { nodeSize } from '../drivers/simulated/tree-node.ts'
 import type { MemoryTree } from '../drivers/simulated/memory-tree.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import { isAtOrBelow, type ChangeRecord, type RecordType } from './change-record.ts'
-import { DIFF_LIMITS } from './diff-limits.ts'
+import { DIFF_LIMITS, tooManyChanges } from './diff-limits.ts'
 import type { ListedChange } from './list-changes.ts'
 import type { StreamPart } from './record-stream.ts'
 import { presentStates, type PresentState, type RootState, type SinceOptions } from './root-state.ts'
@@ -39,7 +39,7 @@ export class TreeRoot implements RootState {
     for (const difference of compare(before.root, this.#options.tree.root, '')) {
       const { path, after } = difference
       if (options.paths?.some((chosen) => isAtOrBelow(path, chosen)) === false) continue
-      if (changes.length >= limits.changes) throw tooMany()
+      if (changes.length >= limits.changes) throw tooManyChanges()
       const most = options.contentBytes === null ? -1 : Math.min(options.contentBytes, left)
       const content = after?.kind === 'file' && after.length <= most ? contentOf(after) : null
       left -= content?.length ?? 0
@@ -129,8 +129,4 @@ function bytesOf(text: string): string {
 
 function nameOf(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8')
-}
-
-function tooMany(): HearthError {
-  return new HearthError('too_many', 'more changes than one answer can hold', { suggestion: 'Ask for fewer paths.' })
 }
