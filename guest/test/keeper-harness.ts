@@ -121,7 +121,10 @@ export class TestKeeper {
     this.connection = new Connection(this.process.stdio[3] as Socket)
   }
 
-  async request<Name extends 'KeeperPrepare' | 'KeeperLaunch'>(name: Name, message: Messages[Name]): Promise<bigint> {
+  async request<Name extends 'KeeperPrepare' | 'KeeperLaunch' | 'KeeperClaim'>(
+    name: Name,
+    message: Messages[Name],
+  ): Promise<bigint> {
     this.connection.send(frame(name, 7, message))
     const answer = await this.connection.next()
     if (answer.channel !== 7) throw new Error(`an answer on channel ${answer.channel}`)
