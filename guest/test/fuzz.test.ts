@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
 const guest = fileURLToPath(new URL('..', import.meta.url))
-const TARGETS = ['messages', 'tar', 'passwd', 'keeper-pump', 'keeper-launch']
+const TARGETS = ['messages', 'tar', 'passwd', 'keeper-pump', 'keeper-launch', 'changes']
 
 function hasClang(): boolean {
   try {
