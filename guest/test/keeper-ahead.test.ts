@@ -11,9 +11,12 @@ const GATE = join(STAGE, 'gate')
 const HELD = {
   ...IDS,
   steps: [
-    ...['mkdir', STAGE, '755', 'tmpfs', STAGE, 'mode=755', 'fifo', GATE, 'mkdir', join(STAGE, 'bin'), '755'],
-    ...['bind', dirname(PROGRAM), join(STAGE, 'bin'), 'ro'],
-  ],
+    ['mkdir', STAGE, '755'],
+    ['tmpfs', STAGE, 'mode=755'],
+    ['fifo', GATE],
+    ['mkdir', join(STAGE, 'bin'), '755'],
+    ['bind', dirname(PROGRAM), join(STAGE, 'bin'), 'ro'],
+  ].flat(),
   argv: [join(STAGE, 'bin', basename(PROGRAM)), 'hold', GATE],
 }
 
