@@ -79,7 +79,7 @@ void serve_configure(uint32_t channel, const struct message_configure *message) 
     if (bytes < MINIMUM_RETAINED) bytes = MINIMUM_RETAINED;
     configuration.retained_output_bytes = bytes > MAXIMUM_RETAINED ? MAXIMUM_RETAINED : bytes;
   }
-  answer_done(channel, renewed ? confirmed : 0);
+  answer_done(channel, confirmed);
 }
 
 void configuration_release(void) { free(configuration.environment_bytes); }

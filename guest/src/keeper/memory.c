@@ -50,9 +50,10 @@ static bool is_base(int pid, uint64_t number, uint64_t bytes, struct capture *ca
 static bool find_machine(uint64_t keeper, uint64_t number, uint64_t bytes, struct capture *capture, struct failure *failure) {
   struct process_list all = {0};
   if (!descendants_list_of((int)keeper, &all)) return fail_with(failure, ENOMEM, "memory: processes");
-  for (size_t i = 0; i < all.count; i++)
-    if (is_base(all.pids[i], number, bytes, capture, failure)) return true;
-  return fail_with(failure, ESRCH, "memory: process %llu keeps no machine whose memory is known", (unsigned long long)keeper);
+  bool found = false;
+  for (size_t i = 0; !found && i < all.count; i++) found = is_base(all.pids[i], number, bytes, capture, failure);
+  free(all.pids);
+  return found || fail_with(failure, ESRCH, "memory: process %llu keeps no machine whose memory is known", (unsigned long long)keeper);
 }
 
 static bool make_buffer(struct capture *capture) {
@@ -171,6 +172,8 @@ int memory_main(int argc, char **argv) {
     done = capture.target >= 0 ? copy_machine(&capture, argv[4], &failure) : fail_with(&failure, errno, "memory: %s", argv[4]);
     if (!done && capture.target >= 0) unlink(argv[4]);
   }
+  free(capture.mappings.items);
+  free(capture.touched.items);
   if (!done) fprintf(stderr, "%d %s: %s\n", failure.number, failure.what, strerror(failure.number));
   return done ? 0 : 1;
 }

@@ -15,7 +15,7 @@ type Identity = Pick<LaunchRequest, 'hostname' | 'environment' | 'workdir' | 'us
 
 /** Says hello and gives a new machine its identity. It may be handed out afterwards. */
 export async function greet(link: Link, request: Identity, restored: boolean): Promise<void> {
-  const renewed = restored || request.from !== null
+  const renewed = request.from !== null
   const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: request.signal }
   const configure = (): Promise<number> =>
     link.ask(

@@ -75,7 +75,7 @@ export interface Messages {
     readonly uid: number
     readonly features: number
   }
-  /** Identity and defaults of the machine. Answered by Done. environment: K=V, the base of every command's. realtimeNanoseconds 0 leaves the clock; empty strings leave what they name. pids 0: no RLIMIT_NPROC. flags: 1 make workdir and give it to the user; 2 renewed: a copy of another machine becomes one of its own, and the value of Done says what is confirmed: 1 the hostname, 2 the clock, 4 fresh randomness. */
+  /** Identity and defaults of the machine. Answered by Done, whose value says what is confirmed: 1 the hostname, 2 the clock, 4 fresh randomness. environment: K=V, the base of every command's. realtimeNanoseconds 0 leaves the clock; empty strings leave what they name. pids 0: no RLIMIT_NPROC. flags: 1 make workdir and give it to the user; 2 renewed: a copy of another machine becomes one of its own. */
   Configure: {
     readonly hostname: string
     readonly realtimeNanoseconds: bigint

@@ -29,6 +29,8 @@ export interface BakeOrder {
 
 /** Each is about as large as the memory that a booted kernel has touched. The ones that were not used for longest go. */
 const MOST_BAKED = 12
+/** Longer than one is made. */
+const DRAFT_MS = 60 * 60_000
 /** Which root it was made from, so that it goes when that is gone. */
 const ORIGIN = 'origin'
 /** Until the sandbox says its own, and nothing of it runs before. */
@@ -61,8 +63,8 @@ export async function bakedMachine(
 
 /** Everything that what is in its memory depends on. */
 function keyOf(parts: MachineParts, order: BakeOrder): string {
-  const { kernel, initramfs } = parts
-  const key = [order.template.digest, kernel.digest, initramfs.digest, WARMING, PIDS, order.facts]
+  const { kernel, initramfs, qemu } = parts
+  const key = [order.template.digest, kernel.digest, initramfs.digest, qemu.build, WARMING, PIDS, order.facts]
   return createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 40)
 }
 
@@ -97,25 +99,25 @@ async function makeRoom(parent: string): Promise<void> {
     throw error
   })
   const found = await Promise.all(
-    // A name with a dot is one that another process is making.
-    names
-      .filter((name) => !name.includes('.'))
-      .map(async (name) => {
-        const path = join(parent, name)
-        const origin = await readFile(join(path, ORIGIN), 'utf8').catch(() => null)
-        const present = origin !== null && (await stat(origin).then(() => true, isAbsent))
-        const usedMs = await stat(path).then(
-          ({ mtimeMs }) => mtimeMs,
-          () => 0,
-        )
-        return { path, usedMs: present ? usedMs : 0 }
-      }),
+    names.map(async (name) => {
+      const path = join(parent, name)
+      const origin = await readFile(join(path, ORIGIN), 'utf8').catch(() => null)
+      const present = origin !== null && (await stat(origin).then(() => true, isAbsent))
+      const usedMs = await stat(path).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      )
+      // A name with a dot is one that another process is making, or was when it died.
+      const draft = name.includes('.')
+      return { path, draft, usedMs: present && !(draft && usedMs < Date.now() - DRAFT_MS) ? usedMs : 0 }
+    }),
   )
   const kept = found
-    .filter(({ usedMs }) => usedMs > 0)
+    .filter(({ usedMs, draft }) => usedMs > 0 && !draft)
     .toSorted((a, b) => b.usedMs - a.usedMs)
     .slice(0, MOST_BAKED - 1)
-  for (const { path } of found.filter((one) => !kept.includes(one))) await rm(path, { recursive: true, force: true })
+  const gone = found.filter((one) => (one.draft ? one.usedMs === 0 : !kept.includes(one)))
+  for (const { path } of gone) await rm(path, { recursive: true, force: true })
 }
 
 function isAbsent(error: NodeJS.ErrnoException): boolean {

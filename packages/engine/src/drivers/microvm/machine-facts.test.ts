@@ -4,7 +4,14 @@ import type { MachineParts } from './machine-plan.ts'
 
 const GiB = 1024 ** 3
 const parts: MachineParts = {
-  qemu: { program: '/usr/bin/qemu', version: '10.0.2', firmware: '/rom', bubblewrap: '/bwrap', privateMemory: true },
+  qemu: {
+    program: '/usr/bin/qemu',
+    version: '10.0.2',
+    build: '',
+    firmware: '/rom',
+    bubblewrap: '/bwrap',
+    privateMemory: true,
+  },
   kernel: { release: '6.1', image: '/k', digest: 'k', directory: '/', modules: [] },
   initramfs: { path: '/i', digest: 'i' },
   accelerator: { kind: 'tcg', tscKhz: 2_600_000 },

@@ -132,6 +132,8 @@ async function launch(
   const { directory } = request
   const { memoryBytes, cpus } = request.limits
   const upper = { path: join(area.path, UPPER_DISK), from: disk }
-  if (facts !== null) await writeMachineRecord(directory, { memoryBytes, facts })
-  return await machinePlan(parts, { directory, base, upper, memory, start, memoryBytes, cpus, idBase }, context.facts)
+  const recorded = facts === null ? null : writeMachineRecord(directory, { memoryBytes, facts })
+  const specification = { directory, base, upper, memory, start, memoryBytes, cpus, idBase }
+  const [plan] = await Promise.all([machinePlan(parts, specification, context.facts), recorded])
+  return plan
 }

@@ -8,6 +8,8 @@ export interface Qemu {
   readonly program: string
   /** For example `10.0.2`. */
   readonly version: string
+  /** Which build of that version. */
+  readonly build: string
   readonly firmware: string
   readonly bubblewrap: string
   /** Since 8.2 a machine's memory can be the private copy of a file that QEMU has for reading only. */
@@ -32,6 +34,7 @@ export async function findQemu(): Promise<Qemu> {
   if (bubblewrap === null)
     throw new MissingPart('bwrap, which confines QEMU, is not installed', 'apt-get install bubblewrap')
   const text = (await runTool(program, ['--version'], { timeoutMs: 10_000 })).toString()
+  const { size, mtimeMs } = await stat(program)
   const version = /version (\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1]
   if (version === undefined) throw new MissingPart(`${program} does not say its version`, INSTALL)
   const [major = 0, minor = 0] = version.split('.').map(Number)
@@ -39,7 +42,8 @@ export async function findQemu(): Promise<Qemu> {
     throw new MissingPart(`QEMU ${version} is too old: ${OLDEST.join('.')} is the oldest that works`, INSTALL)
   }
   const privateMemory = major > PRIVATE_MEMORY[0] || (major === PRIVATE_MEMORY[0] && minor >= PRIVATE_MEMORY[1])
-  return { program, version, firmware: await findFirmware(), bubblewrap, privateMemory }
+  const build = `${text.split('\n', 1)[0] ?? ''} ${size} ${Math.round(mtimeMs)}`
+  return { program, version, build, firmware: await findFirmware(), bubblewrap, privateMemory }
 }
 
 async function findFirmware(): Promise<string> {

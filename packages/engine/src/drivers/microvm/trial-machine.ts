@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KeeperNursery } from '../../host/keeper-nursery.ts'
 import { endKeeper } from '../../host/keeper-process.ts'
@@ -7,6 +7,7 @@ import { Link } from '../../link/link.ts'
 import type { RuntimeContext } from '../link-runtime.ts'
 import { machinePlan, type MachineParts, type MachineSpecification } from './machine-plan.ts'
 
+const LONGEST_MS = 5 * 60_000
 /** Just below the ids that sandboxes get. */
 const ID_BASE = 0x4000_0000 - 65_536
 
@@ -27,6 +28,8 @@ export async function withTrialMachine<Result>(
 ): Promise<Result> {
   await mkdir(paths.cache, { recursive: true })
   const directory = await mkdtemp(join(paths.cache, 'trial-'))
+  // Should this process die, the keeper ends the machine then.
+  await writeFile(join(directory, 'deadline'), String(Date.now() + LONGEST_MS))
   await using nursery = new KeeperNursery(paths.guest, paths.home)
   const keeper = await prepareKeeper(nursery, { directories: [] })
   try {
