@@ -1,5 +1,4 @@
 import { serve } from '@hearth/server'
-import pino from 'pino'
 
 /**
  * The server of the soak, in a process of its own with `--expose-gc`. What is normally kept for hours is kept for seconds here, so that a
@@ -22,7 +21,6 @@ const server = await serve({
   home,
   port: 0,
   prepare: false,
-  logger: pino({ level: 'warn' }, pino.destination(2)),
   lifecycle: {
     housekeeping: {
       roundMs: 5000,
