@@ -24,15 +24,16 @@ async function child(parent: EmbeddedSandbox): Promise<EmbeddedSandbox> {
 function describeMerge(name: string, create: () => Promise<EmbeddedSandbox>, processes: boolean): void {
   describe(`diff and merge: ${name}`, () => {
     let parent: EmbeddedSandbox
+    let made: EmbeddedSandbox | null = null
 
     beforeAll(async () => {
-      parent = await create()
+      made = parent = await create()
       await parent.files.write('/tmp/work/edited', 'before')
       await parent.files.write('/tmp/work/gone', 'x')
       await parent.files.write('/tmp/work/both', 'x')
       await parent.files.write('/tmp/work/dir/deep', 'x')
     })
-    afterAll(async () => await parent.kill())
+    afterAll(async () => await made?.kill())
 
     test('a fork differs from its origin by what was done in it, and is merged whole or not at all', async () => {
       await using fork = await child(parent)
