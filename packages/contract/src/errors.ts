@@ -151,7 +151,7 @@ export const ERROR_CODES = {
   quota_exceeded: {
     status: 429,
     retryable: false,
-    suggestion: 'Delete sandboxes that are no longer needed, or ask for a larger quota.',
+    suggestion: 'Delete sandboxes or snapshots that are no longer needed, or ask for a larger quota.',
   },
   host_full: {
     status: 503,

@@ -79,7 +79,7 @@ export const BOUNDS = {
   /** Longest lifetime. */
   maximumTtlMs: 30 * 24 * 3_600_000,
   /** Children of one fork. */
-  children: 128,
+  children: 64,
   /** Time from launch until the guest must have answered. */
   bootTimeoutMs: 60_000,
 } as const

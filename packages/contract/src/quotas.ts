@@ -2,15 +2,25 @@ import { z } from 'zod'
 
 const GiB = 1024 ** 3
 
-/** What one tenant may hold at once. All sandboxes count that may have a machine; disks count until they are deleted. */
+/**
+ * What one tenant may hold at once. All sandboxes count that may have a machine, forks too; disks count until they are deleted, and so do
+ * snapshots, with what they hold.
+ */
 export interface Quotas {
   readonly sandboxes: number
   readonly cpus: number
   readonly memoryBytes: number
   readonly diskBytes: number
+  readonly snapshots: number
 }
 
-export const DEFAULT_QUOTAS: Quotas = { sandboxes: 100, cpus: 200, memoryBytes: 256 * GiB, diskBytes: 1024 * GiB }
+export const DEFAULT_QUOTAS: Quotas = {
+  sandboxes: 100,
+  cpus: 200,
+  memoryBytes: 256 * GiB,
+  diskBytes: 1024 * GiB,
+  snapshots: 200,
+}
 
 const bound = z.number().min(0).max(Number.MAX_SAFE_INTEGER)
 
@@ -19,4 +29,5 @@ export const quotasSchema = z.strictObject({
   cpus: bound,
   memoryBytes: bound.int(),
   diskBytes: bound.int(),
+  snapshots: bound.int(),
 })

@@ -6,6 +6,7 @@ import { openConnection, type HearthOptions } from './options.ts'
 import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
+import { Snapshots } from './snapshots/snapshots.ts'
 import type { CallOptions } from './transport/http-client.ts'
 import type { RungView } from './rung-view.ts'
 
@@ -31,17 +32,19 @@ export interface SandboxPage {
   readonly next: string | null
 }
 
-/** A Hearth server: its sandboxes, keys and events. */
+/** A Hearth server: its sandboxes, snapshots, keys and events. */
 export class Hearth {
   readonly keys: Keys
+  readonly snapshots: Snapshots
   readonly #connection: Connection
 
   constructor(options: HearthOptions = {}) {
     this.#connection = openConnection(options)
     this.keys = new Keys(this.#connection.http)
+    this.snapshots = new Snapshots(this.#connection.http)
   }
 
-  /** A new sandbox, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */
+  /** A new sandbox of a template, or with `from` of a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */
   async create(spec: CreateSandbox = {}, options: CreateOptions = {}): Promise<RemoteSandbox> {
     const view = await this.#connection.http.json<SandboxView>({
       method: 'POST',

@@ -7,6 +7,8 @@ export { RemotePort, type PortLink } from './ports/remote-port.ts'
 export { Keys, type ApiKey, type NewApiKey } from './keys.ts'
 export type { EventPage, EventQuery, HearthEvent } from './events.ts'
 export type { HearthOptions } from './options.ts'
+export { Snapshots } from './snapshots/snapshots.ts'
+export type { KeyedOptions, Relative } from './snapshots/copy-calls.ts'
 export type { RungView } from './rung-view.ts'
 export type { WebSocketConstructor, WebSocketLike } from './sandboxes/sandbox-client.ts'
 export type { SandboxDetails } from './sandboxes/sandbox-details.ts'
@@ -15,12 +17,19 @@ export type {
   Command,
   Content,
   CreateSandbox,
+  DiffOptions,
   ErrorCode,
   ExecOptions,
   ExecResult,
+  FileChange,
   FileInfo,
   Files,
+  ForkOptions,
+  ForkResult,
   Limits,
+  MemoryMode,
+  MergeOptions,
+  MergeResult,
   OutputChunk,
   Port,
   PortConnection,
@@ -35,6 +44,9 @@ export type {
   SandboxInfo,
   SandboxState,
   Scope,
+  SnapshotId,
+  SnapshotInfo,
+  SnapshotOptions,
   SpawnOptions,
   Stats,
   WatchEvent,

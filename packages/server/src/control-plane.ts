@@ -1,5 +1,22 @@
-import type { CreateSandbox, Sandbox, SandboxState, SandboxView, Scope, Rung } from '@hearth/contract'
+import type {
+  CreateSandbox,
+  DiffOptions,
+  FileChange,
+  ForkView,
+  forkRequestSchema,
+  MergeResult,
+  mergeRequestSchema,
+  Rung,
+  Sandbox,
+  SandboxState,
+  SandboxView,
+  Scope,
+  SnapshotInfo,
+  takeSnapshotSchema,
+} from '@hearth/contract'
 import type { RungReport } from '@hearth/engine'
+import type { z } from 'zod'
+import type { SandboxRecord } from './state/index.ts'
 
 /** Who calls: found by the key, once per request. What it may see and do follows from this alone. */
 export interface Caller {
@@ -28,11 +45,62 @@ export interface SandboxUse extends Disposable {
   readonly sandbox: Sandbox
 }
 
+export interface KeyedCall {
+  /** The same key with the same request gives the same outcome; with another request, `idempotency_conflict`. */
+  readonly idempotencyKey: string | null
+  readonly signal: AbortSignal
+}
+
+/** How sandboxes are captured, copied and compared. Tenancy as in `ControlPlane`. */
+export interface CopyControl {
+  /** Captures it as it is now; it goes on. */
+  snapshot(
+    caller: Caller,
+    id: string,
+    request: z.input<typeof takeSnapshotSchema>,
+    call: KeyedCall,
+  ): Promise<SnapshotInfo>
+  /** Copies of it as it is now: all of them, or an error and none. It goes on in any case. */
+  fork(caller: Caller, id: string, request: z.input<typeof forkRequestSchema>, call: KeyedCall): Promise<ForkView>
+  diff(caller: Caller, id: string, options: DiffOptions): Promise<FileChange[]>
+  /** Brings what a fork of it changed back into it, all or nothing. */
+  merge(
+    caller: Caller,
+    id: string,
+    request: z.input<typeof mergeRequestSchema>,
+    signal: AbortSignal,
+  ): Promise<MergeResult>
+  /** All that are related to it by forks, oldest first. */
+  tree(caller: Caller, id: string): Promise<readonly SandboxRecord[]>
+}
+
+export interface SnapshotSource {
+  readonly name: string | null
+  readonly content: AsyncIterable<Uint8Array>
+  /** How many bytes come, where that is known. */
+  readonly declaredBytes: number | null
+  readonly signal: AbortSignal
+}
+
+/** The snapshots of the caller's tenant, by identifier or name: another tenant's is `snapshot_not_found`. */
+export interface SnapshotControl {
+  list(caller: Caller, query: { readonly limit: number; readonly cursor: string | null }): Promise<Page<SnapshotInfo>>
+  get(caller: Caller, snapshot: string): Promise<SnapshotInfo>
+  /** `snapshot_in_use` while a sandbox that was made of it lives. */
+  remove(caller: Caller, snapshot: string): Promise<void>
+  /** All of it but its template, as the bytes of one file. */
+  export(caller: Caller, snapshot: string): AsyncIterable<Uint8Array>
+  /** What an export gave, as a new snapshot. */
+  import(caller: Caller, source: SnapshotSource): Promise<SnapshotInfo>
+}
+
 /**
  * What the API and the dialects call. Each method checks that the sandbox is the caller's: another tenant's is
  * `sandbox_not_found`. Scopes are checked by the caller of this interface, tenancy here.
  */
 export interface ControlPlane {
+  readonly copies: CopyControl
+  readonly snapshots: SnapshotControl
   /** The same key with the same request gives the same sandbox; with another request, `idempotency_conflict`. */
   create(
     caller: Caller,

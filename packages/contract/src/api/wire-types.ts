@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { BOUNDS, limitsSchema } from '../limits.ts'
 import { rungSchema } from '../rungs.ts'
 import { SANDBOX_STATES } from '../sandbox-states.ts'
-import { sandboxSpecSchema } from '../sandbox-spec.ts'
+import { createFromSchema } from '../snapshots.ts'
 
 /** Shapes of the HTTP API. Times are ISO 8601 with milliseconds; bytes in JSON are base64. */
 
-export const createSandboxSchema = sandboxSpecSchema
+export const createSandboxSchema = createFromSchema
   .extend({
     /** After this long without a call the sandbox is paused or killed, but never while somebody waits for a command. */
     idleMs: z
@@ -33,7 +33,10 @@ export const sandboxViewSchema = z
     expiresAt: z.iso.datetime().nullable(),
     idleMs: z.number().nullable(),
     idleAction: z.enum(['pause', 'kill']).nullable(),
+    /** The sandbox that it was forked of. */
     parent: z.string().nullable(),
+    /** The snapshot that it was made of, or the point at which it was forked. */
+    origin: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     limits: limitsSchema.required(),
     /** Why it ended or failed. */

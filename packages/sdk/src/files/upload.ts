@@ -6,7 +6,7 @@ import type { Answer } from '../transport/answer.ts'
 import type { Call } from '../transport/http-client.ts'
 
 /** Sends content as the body of a request: whole where it is in memory, as a stream that is pulled where it is not. */
-export async function upload(client: SandboxClient, call: Call, content: Content): Promise<Answer> {
+export async function upload(client: Pick<SandboxClient, 'send'>, call: Call, content: Content): Promise<Answer> {
   const headers = { 'content-type': 'application/octet-stream', ...call.headers }
   if (typeof content === 'string') return await client.send({ ...call, headers, body: encodeText(content) })
   if (content instanceof Uint8Array) return await client.send({ ...call, headers, body: content })

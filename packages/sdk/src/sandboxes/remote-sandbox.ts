@@ -1,16 +1,24 @@
 import type {
   CodeResult,
   Command,
+  DiffOptions,
   ExecOptions,
   ExecResult,
+  FileChange,
+  ForkableSandbox,
+  ForkOptions,
+  ForkResult,
+  MergeOptions,
+  MergeResult,
   Process,
   ProcessInfo,
   ProcessView,
   RunCodeOptions,
-  Sandbox,
   SandboxId,
   SandboxInfo,
   SandboxView,
+  SnapshotInfo,
+  SnapshotOptions,
   SpawnOptions,
   Stats,
 } from '@hearth/contract'
@@ -20,13 +28,22 @@ import { hasCode } from '../hearth-error.ts'
 import { RemotePort } from '../ports/remote-port.ts'
 import { execCommand } from '../processes/exec.ts'
 import { attachProcess, spawnProcess } from '../processes/start-process.ts'
+import {
+  diffSandbox,
+  forkSandbox,
+  mergeSandbox,
+  relativesOf,
+  takeSnapshot,
+  type KeyedOptions,
+  type Relative,
+} from '../snapshots/copy-calls.ts'
 import type { CallOptions } from '../transport/http-client.ts'
 import { SandboxClient, type Connection } from './sandbox-client.ts'
 import { sandboxDetails, sandboxInfo, type SandboxDetails } from './sandbox-details.ts'
 import { watchFiles, type Watching } from './watch.ts'
 
 /** A sandbox on a server: the same interface as the embedded one, and what a server can do besides. */
-export class RemoteSandbox implements Sandbox {
+export class RemoteSandbox implements ForkableSandbox {
   readonly id: SandboxId
   readonly files: RemoteFiles
   readonly #client: SandboxClient
@@ -120,6 +137,34 @@ export class RemoteSandbox implements Sandbox {
   /** Ends everything in it, its disk too. Other than after `kill` the server still tells of it for a while. */
   async stop(options: CallOptions = {}): Promise<SandboxInfo> {
     return await this.#change('/stop', {}, options)
+  }
+
+  /** Captures it as it is now; it goes on. The snapshot outlives it. */
+  async snapshot(options: SnapshotOptions & KeyedOptions = {}): Promise<SnapshotInfo> {
+    return await takeSnapshot(this.#client, options)
+  }
+
+  /** Copies of it as it is now. All of them, or an error and none; it goes on in any case. */
+  async fork(count: number, options: ForkOptions & KeyedOptions = {}): Promise<ForkResult<RemoteSandbox>> {
+    const { children, memory, reason, pausedMs } = await forkSandbox(this.#client, count, options)
+    const made = children.map((view) => new RemoteSandbox(view, this.#client.connection))
+    if (memory) return { memory, reason: null, children: made, pausedMs }
+    return { memory, reason: reason ?? '', children: made, pausedMs }
+  }
+
+  /** What changed in its files. */
+  async diff(options: DiffOptions = {}): Promise<FileChange[]> {
+    return await diffSandbox(this.#client, options)
+  }
+
+  /** Brings what a fork of it changed back into it, three-way; with any conflict nothing is done. */
+  async merge(child: Pick<RemoteSandbox, 'id'>, options: MergeOptions = {}): Promise<MergeResult> {
+    return await mergeSandbox(this.#client, child.id, options)
+  }
+
+  /** All sandboxes that are related to it by forks, itself too, oldest first. */
+  async tree(options: CallOptions = {}): Promise<Relative[]> {
+    return await relativesOf(this.#client, options)
   }
 
   /** Asks the server how it is. */

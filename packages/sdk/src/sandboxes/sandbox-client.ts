@@ -61,13 +61,19 @@ export class SandboxClient {
 
   /** The error as a holder of the sandbox should see it. */
   explained(error: unknown): unknown {
-    if (hasCode(error, 'sandbox_ended')) this.#ended = true
-    if (!hasCode(error, 'sandbox_not_found')) return error
+    if (!hasCode(error, 'sandbox_ended', 'sandbox_not_found') || this.#isOfAnother(error)) return error
     this.#ended = true
+    if (hasCode(error, 'sandbox_ended')) return error
     return new HearthError('sandbox_ended', `sandbox ${this.id} has ended`, {
       cause: error,
       requestId: error.requestId,
     })
+  }
+
+  /** A call may name another sandbox too, a fork for example, and that may be the one that is gone. */
+  #isOfAnother(error: HearthError): boolean {
+    const { sandbox } = error.context
+    return sandbox !== undefined && sandbox !== this.id
   }
 
   #below(call: Call): Call {

@@ -1,4 +1,4 @@
-import type { SandboxId, SandboxInfo, SandboxState, SandboxView } from '@hearth/contract'
+import type { SandboxId, SandboxInfo, SandboxState, SandboxView, SnapshotId } from '@hearth/contract'
 import { HearthError } from '../hearth-error.ts'
 
 /** All that the server tells of a sandbox. */
@@ -24,6 +24,7 @@ export function sandboxDetails(view: SandboxView): SandboxDetails {
     ...view,
     id: view.id as SandboxId,
     parent: view.parent as SandboxId | null,
+    origin: (view.origin ?? null) as SnapshotId | null,
     createdAt: new Date(view.createdAt),
     expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt),
   }
@@ -31,7 +32,7 @@ export function sandboxDetails(view: SandboxView): SandboxDetails {
 
 /** The part that embedded sandboxes have too. */
 export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInfo {
-  const { id, rung, driver, template, createdAt, expiresAt, parent, metadata, limits, state } = details
+  const { id, rung, driver, template, createdAt, expiresAt, parent, origin, metadata, limits, state } = details
   return {
     id,
     state: ended || ENDED.has(state) ? 'ended' : 'running',
@@ -41,6 +42,7 @@ export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInf
     createdAt,
     expiresAt: expiresAt ?? new Date(NEVER_MS),
     parent,
+    origin: origin ?? null,
     metadata,
     limits,
   }

@@ -9,7 +9,8 @@ export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/v1`, each part already escaped. */
   readonly path: string
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  /** A list is a parameter that is repeated. */
+  readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly json?: unknown
@@ -65,7 +66,8 @@ export class HttpClient {
   urlOf(path: string, query: Call['query'] = {}): string {
     const parameters = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) parameters.set(name, String(value))
+      if (Array.isArray(value)) for (const item of value) parameters.append(name, String(item))
+      else if (value !== undefined) parameters.set(name, String(value))
     }
     const text = parameters.toString()
     return `${this.#options.url}/v1${path}${text === '' ? '' : `?${text}`}`

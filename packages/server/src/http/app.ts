@@ -7,6 +7,7 @@ import { newApp } from './openapi.ts'
 import type { Operations } from './operations.ts'
 import { archiveRoutes } from './routes/archive.ts'
 import { codeRoutes } from './routes/code.ts'
+import { copyRoutes } from './routes/copies.ts'
 import { eventRoutes } from './routes/events.ts'
 import { execRoutes } from './routes/exec.ts'
 import { fileTreeRoutes } from './routes/file-tree.ts'
@@ -15,6 +16,7 @@ import { keyRoutes } from './routes/keys.ts'
 import { portRoutes } from './routes/ports.ts'
 import { processRoutes } from './routes/processes.ts'
 import { sandboxRoutes } from './routes/sandboxes.ts'
+import { snapshotRoutes } from './routes/snapshots.ts'
 import { systemRoutes } from './routes/system.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { watchRoutes } from './routes/watch.ts'
@@ -54,6 +56,8 @@ export function createApp(services: Services, operations: Operations): App {
   codeRoutes(app, services)
   webSocketRoutes(app, services)
   portRoutes(app, services)
+  copyRoutes(app, services)
+  snapshotRoutes(app, services)
   eventRoutes(app, services)
   keyRoutes(app, services)
   tenantRoutes(app, services)

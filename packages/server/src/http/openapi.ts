@@ -62,6 +62,14 @@ export const bytesBody = {
 } as const
 export const noContent = { 204: { description: 'Done.' } } as const
 
+/** A repetition with the same key has the same outcome. */
+export const idempotencyHeaders = z.object({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/)
+    .optional(),
+})
+
 export const sandboxParameters = z.object({ id: z.string().meta({ example: 'sb_01jd4q2m8r0000000000' }) })
 
 /** Integers and booleans of a query. An empty or padded value is wrong, not zero. */

@@ -1,3 +1,4 @@
+import type { SnapshotId } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
 import type { Store } from '../state/index.ts'
 import type { Admission } from './admission.ts'
@@ -13,8 +14,10 @@ export interface Context {
   readonly leaseMs: number
   readonly live: LiveSandboxes
   readonly admission: Admission
-  /** Creates under way in this process, by operation: who comes with the same key waits here. */
-  readonly creating: Map<string, Promise<unknown>>
+  /** Creates, forks and snapshots under way in this process, by operation: who comes with the same key waits here. */
+  readonly underWay: Map<string, Promise<unknown>>
+  /** Snapshots that are being imported in this process. */
+  readonly importing: Set<SnapshotId>
   readonly step: (name: Step) => void
   /** For what fails while nobody waits for it. */
   readonly report: (what: string, error: unknown) => void

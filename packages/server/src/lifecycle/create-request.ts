@@ -4,12 +4,13 @@ import {
   HearthError,
   newSandboxId,
   parseInput,
+  type CreateFrom,
   type CreateSandbox,
   type SandboxId,
-  type SandboxSpec,
 } from '@hearth/contract'
-import type { Hearth } from '@hearth/engine'
 import type { NewSandbox } from '../state/index.ts'
+import type { Context } from './context.ts'
+import { findSnapshot } from './finding-snapshots.ts'
 
 /** A create that was checked, and what it will get. */
 export interface PlannedCreate {
@@ -20,15 +21,18 @@ export interface PlannedCreate {
 
 /** Checks a request against itself and against what this host can do; nothing is written. */
 export async function planCreate(
-  hearth: Hearth,
+  context: Pick<Context, 'hearth' | 'store' | 'hostId'>,
   input: unknown,
-  place: { readonly tenantId: string; readonly hostId: string },
+  tenantId: string,
 ): Promise<PlannedCreate> {
   const request = parseInput(createSandboxSchema, input, 'request')
   const { persistent = false, ttlMs, idleMs, idleAction } = request
   if (persistent && ttlMs !== undefined) throw refusal('ttlMs: a persistent sandbox has no deadline')
   if (idleAction !== undefined && idleMs === undefined) throw refusal('idleAction: needs idleMs')
-  const spec = engineSpec(request)
+  const { hearth, hostId } = context
+  // Names are the tenant's: the engine knows identifiers alone.
+  const from = request.from === undefined ? null : (await findSnapshot(context, tenantId, request.from)).id
+  const spec = { ...engineSpec(request), ...(from === null ? {} : { from }) }
   const plan = await hearth.plan(spec)
   if (idleAction === 'pause' && !plan.capabilities.pause) {
     throw new HearthError('capability_unsupported', `idleAction: ${plan.driver} cannot pause a sandbox`)
@@ -36,7 +40,9 @@ export async function planCreate(
   const action = idleAction ?? (plan.capabilities.pause ? 'pause' : 'kill')
   const row = {
     id: newSandboxId(),
-    ...place,
+    tenantId,
+    hostId,
+    originId: from,
     rung: plan.rung,
     driver: plan.driver,
     template: plan.template,
@@ -50,7 +56,7 @@ export async function planCreate(
 }
 
 /** What the engine is asked for. It knows no sandbox without a deadline: that of a persistent one is moved again and again. */
-export function engineSpec(request: CreateSandbox): SandboxSpec {
+function engineSpec(request: CreateSandbox): CreateFrom {
   const { idleMs: _idle, idleAction: _action, persistent, ...spec } = request
   return persistent === true ? { ...spec, ttlMs: BOUNDS.maximumTtlMs } : spec
 }

@@ -1,12 +1,13 @@
-import { ERROR_CODES, HearthError, type CreateSandbox, type ErrorCode } from '@hearth/contract'
+import { ERROR_CODES, HearthError, type ErrorCode } from '@hearth/contract'
 import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
-import { engineSpec, type PlannedCreate } from './create-request.ts'
+import type { PlannedCreate } from './create-request.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
 import { failure } from './pausing.ts'
 import { eventOf, settleOperation } from './transitions.ts'
+import { trackWork } from './under-way.ts'
 
 export interface CreateBegun {
   readonly operation: Operation
@@ -75,10 +76,7 @@ export function finishCreate(
       throw error
     }
   })
-  context.creating.set(operation.id, work)
-  const forget = (): void => void context.creating.delete(operation.id)
-  work.then(forget, forget)
-  return work
+  return trackWork(context, operation, work)
 }
 
 async function launch(
@@ -87,8 +85,7 @@ async function launch(
   operation: Operation,
   signal: AbortSignal,
 ): Promise<SandboxRecord> {
-  const request = operation.request as CreateSandbox
-  const machine = await context.hearth.create(engineSpec(request), { id: live.record.id, signal })
+  const machine = await context.hearth.create(live.record.spec, { id: live.record.id, signal })
   context.step('create:launched')
   const { rung, driver, template, limits, expiresAt } = machine.info
   live.record = await settleOperation(context, live.record, {
@@ -134,5 +131,5 @@ export async function undoCreate(
 export function keptError(operation: Operation): HearthError {
   const kept = (operation.error ?? {}) as { code?: string; message?: string; context?: Record<string, unknown> }
   const code = kept.code !== undefined && Object.hasOwn(ERROR_CODES, kept.code) ? (kept.code as ErrorCode) : 'internal'
-  return new HearthError(code, kept.message ?? 'the create failed', { context: { ...kept.context } })
+  return new HearthError(code, kept.message ?? `the ${operation.kind} failed`, { context: { ...kept.context } })
 }

@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
 import { deleteSandbox } from './removing.ts'
+import { settleSnapshots } from './removing-snapshots.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -77,6 +78,7 @@ export class Housekeeping {
     await this.#attempt('taking up', () => takeUpAll(context))
     await this.#attempt('persistent deadlines', () => rearmPersistent(context))
     await this.#attempt('ended sandboxes', () => this.#removeEnded())
+    await this.#attempt('snapshots', () => settleSnapshots(context))
     await this.#attempt('sweep', () => context.hearth.sweep({ graceMs: this.#options.graceMs }))
     await this.#attempt('retention', () => this.#purge())
   }

@@ -2,22 +2,27 @@ import { BOUNDS, HearthError, parseInput, type CreateSandbox, type SandboxView }
 import { lockHome, type Hearth, type RungReport } from '@hearth/engine'
 import { z } from 'zod'
 import type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from '../control-plane.ts'
-import { isAlive, type SandboxRecord, type Store } from '../state/index.ts'
+import { isAlive, type Store } from '../state/index.ts'
 import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
 import type { Context } from './context.ts'
 import { beginCreate, finishCreate } from './creating.ts'
 import { planCreate } from './create-request.ts'
+import { findLive, findRecord } from './finding.ts'
 import { hostIdentity } from './host-identity.ts'
+import { becomeIdle } from './idling.ts'
 import { Housekeeping, type HousekeepingOptions } from './housekeeping.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { LiveSandboxes } from './live-sandboxes.ts'
+import { LocalCopies } from './local-copies.ts'
+import { LocalSnapshots } from './local-snapshots.ts'
 import { pauseSandbox, resumeSandbox } from './pausing.ts'
 import { reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
 import { deleteSandbox, stopSandbox, wasDeleted } from './removing.ts'
+import { settleSnapshots } from './removing-snapshots.ts'
 import { givenUp, replayCreate, unlessAborted } from './replaying.ts'
 import type { Step } from './steps.ts'
-import { notFound, requireAlive, toView } from './view.ts'
+import { requireAlive, toView } from './view.ts'
 import { awake } from './waking.ts'
 
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
@@ -42,6 +47,8 @@ export interface LocalControlPlaneOptions {
 
 /** The control plane of one host: the rows of the store and the machines of the engine, kept in agreement. */
 export class LocalControlPlane implements ControlPlane, AsyncDisposable {
+  readonly copies: LocalCopies
+  readonly snapshots: LocalSnapshots
   readonly #context: Context
   readonly #housekeeping: Housekeeping
   readonly #lock: AsyncDisposable
@@ -56,6 +63,8 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     found: Promise<void>,
   ) {
     this.#context = context
+    this.copies = new LocalCopies(context, () => this.#requireOpen())
+    this.snapshots = new LocalSnapshots(context, () => this.#requireOpen())
     this.#lock = lock
     this.#housekeeping = new Housekeeping(context, options.housekeeping ?? {})
     this.#housekeeping.start()
@@ -77,13 +86,15 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
         leaseMs: options.leaseMs ?? 30_000,
         live: new LiveSandboxes({ idle: (live) => void becomeIdle(context, live) }),
         admission: new Admission(() => measureHost(home), options.admission),
-        creating: new Map(),
+        underWay: new Map(),
+        importing: new Set(),
         step: options.onStep ?? (() => undefined),
         report,
       }
       await store.hosts.register(hostId)
       await store.operations.releaseOwner(hostId)
       await reconcile(context)
+      await settleSnapshots(context)
       // All that was left undone has its turn before any request.
       const recovery = await beginRecovery(context)
       const found = Promise.all([recovery.finished, takeUpAll(context)]).then(() => undefined)
@@ -102,7 +113,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.#requireOpen()
     const context = this.#context
     const { idempotencyKey, signal } = options
-    const planned = await planCreate(context.hearth, request, { tenantId: caller.tenantId, hostId: context.hostId })
+    const planned = await planCreate(context, request, caller.tenantId)
     if (signal.aborted) throw givenUp(signal)
     using admitted = new DisposableStack()
     const origin = { idempotencyKey, requestId: caller.requestId }
@@ -157,7 +168,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
 
   async stop(caller: Caller, id: string): Promise<SandboxView> {
     this.#requireOpen()
-    const live = this.#context.live.ensure(await this.#record(caller, id))
+    const live = this.#context.live.ensure(await findRecord(this.#context, caller, id))
     try {
       await live.inTurn(() => stopSandbox(this.#context, live, 'request'))
       return toView(live.record)
@@ -169,7 +180,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   async delete(caller: Caller, id: string): Promise<void> {
     this.#requireOpen()
     const { live: known, store } = this.#context
-    const record = await this.#record(caller, id).catch(async (error: unknown) => {
+    const record = await findRecord(this.#context, caller, id).catch(async (error: unknown) => {
       const gone = HearthError.isInstance(error) && error.code === 'sandbox_not_found'
       if (gone && (await wasDeleted(store, caller.tenantId, id))) return null
       throw error
@@ -182,7 +193,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
 
   async use(caller: Caller, id: string): Promise<SandboxUse> {
     this.#requireOpen()
-    const live = await this.#find(caller, id)
+    const live = await findLive(this.#context, caller, id)
     const held = live.use()
     try {
       const sandbox = await awake(this.#context, live)
@@ -230,28 +241,9 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     await this.#lock[Symbol.asyncDispose]()
   }
 
-  /** The row of a sandbox that is the caller's and lives here; also of one that has ended. */
-  async #record(caller: Caller, id: string): Promise<SandboxRecord> {
-    const { live, store, hostId } = this.#context
-    const known = live.get(id)
-    if (known !== null) {
-      if (known.record.tenantId !== caller.tenantId || known.record.state === 'deleted') throw notFound(id)
-      return known.record
-    }
-    const record = await store.sandboxes.get(id, caller.tenantId)
-    if (record.hostId !== hostId) throw new HearthError('conflict', `sandbox ${id} lives on another host`)
-    return record
-  }
-
-  async #find(caller: Caller, id: string): Promise<LiveSandbox> {
-    const record = await this.#record(caller, id)
-    requireAlive(record)
-    return this.#context.live.ensure(record)
-  }
-
   async #change(caller: Caller, id: string, change: (live: LiveSandbox) => Promise<void>): Promise<SandboxView> {
     this.#requireOpen()
-    const live = await this.#find(caller, id)
+    const live = await findLive(this.#context, caller, id)
     return await live.inTurn(async () => {
       requireAlive(live.record)
       await change(live)
@@ -269,19 +261,4 @@ async function atMost(milliseconds: number, work: Promise<void>): Promise<void> 
   const timer = setTimeout(patience.resolve, milliseconds)
   await Promise.race([work, patience.promise])
   clearTimeout(timer)
-}
-
-/** Nobody has used it for its idle time. What somebody began to use meanwhile stays as it is. */
-async function becomeIdle(context: Context, live: LiveSandbox): Promise<void> {
-  try {
-    await live.inTurn(async () => {
-      if (!live.isIdle) return
-      if (live.record.idleAction === 'kill') await stopSandbox(context, live, 'idle')
-      else await pauseSandbox(context, live, 'idle')
-    })
-  } catch (error) {
-    context.report(`the idle time of ${live.record.id}`, error)
-    // Tried again after another idle time.
-    live.use()[Symbol.dispose]()
-  }
 }

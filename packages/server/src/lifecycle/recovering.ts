@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import { finishCreate, undoCreate } from './creating.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { endWithout } from './machine-end.ts'
+import { COPY_RECOVERIES } from './recovering-copies.ts'
 import { finishRemoval } from './removing.ts'
 import { takeUp } from './taking-up.ts'
 import { settleOperation } from './transitions.ts'
@@ -33,6 +34,8 @@ export async function beginRecovery(context: Context): Promise<{ readonly finish
 async function recover(context: Context, operation: Operation): Promise<{ readonly finished: Promise<unknown> }> {
   const { operations, sandboxes } = context.store
   const record = operation.sandboxId === null ? null : await sandboxes.find(operation.sandboxId)
+  const copy = COPY_RECOVERIES[operation.kind]
+  if (copy !== undefined) return await copy(context, record === null ? null : context.live.ensure(record), operation)
   if (record === null)
     return { finished: operations.finish(operation, operation.kind === 'delete' ? 'done' : 'undone') }
   const live = context.live.ensure(record)

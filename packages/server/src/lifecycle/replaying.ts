@@ -7,13 +7,18 @@ import { keptError } from './creating.ts'
 /** How often an operation is looked at that another process works on. */
 const LOOK_MS = 100
 
-/** The outcome of a create that was begun before with the same key; waits for it where it is still under way. */
+/** The outcome of a create that was begun before with the same key. */
 export async function replayCreate(context: Context, earlier: Operation, signal: AbortSignal): Promise<SandboxRecord> {
+  return await made(context, await outcomeOf(context, earlier, signal))
+}
+
+/** An operation that is done; waits for it where it is still under way, and throws what it kept when it failed. */
+export async function outcomeOf(context: Context, earlier: Operation, signal: AbortSignal): Promise<Operation> {
   let operation = earlier
   for (;;) {
-    if (operation.state === 'done') return await made(context, operation)
+    if (operation.state === 'done') return operation
     if (operation.state === 'failed' || operation.state === 'undone') throw keptError(operation)
-    const here = context.creating.get(operation.id)
+    const here = context.underWay.get(operation.id)
     // How it ends is read from the operation, as for one that another process works on.
     if (here === undefined) await unlessAborted(sleep(LOOK_MS), signal)
     else

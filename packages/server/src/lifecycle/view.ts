@@ -14,6 +14,7 @@ export function toView(record: SandboxRecord): SandboxView {
     idleMs: record.idleMs,
     idleAction: record.idleAction,
     parent: record.parentId,
+    origin: record.originId,
     metadata: { ...record.metadata },
     limits: record.limits,
     reason: record.endReason,

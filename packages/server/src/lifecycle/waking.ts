@@ -8,10 +8,13 @@ import { requireAlive } from './view.ts'
 /** The machine, awake. At once where it is. */
 export function awake(context: Context, live: LiveSandbox): EmbeddedSandbox | Promise<EmbeddedSandbox> {
   if (live.record.state === 'running' && live.machine !== null) return live.machine
-  return live.woken(async () => {
-    requireAlive(live.record)
-    const machine = await takeUp(context, live)
-    if (live.record.state !== 'running') await resumeSandbox(context, live)
-    return machine
-  })
+  return live.woken(() => wakeInTurn(context, live))
+}
+
+/** The same for who has the turn already. */
+export async function wakeInTurn(context: Context, live: LiveSandbox): Promise<EmbeddedSandbox> {
+  requireAlive(live.record)
+  const machine = await takeUp(context, live)
+  if (live.record.state !== 'running') await resumeSandbox(context, live)
+  return machine
 }

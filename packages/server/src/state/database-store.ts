@@ -10,6 +10,7 @@ import { writeEvents, type PendingEvent } from './events/write-events.ts'
 import { HostRepository } from './hosts.ts'
 import { OperationRepository } from './operations/operations.ts'
 import { SandboxRepository } from './sandboxes/sandboxes.ts'
+import { SnapshotRepository } from './snapshots/snapshots.ts'
 import type { Store, StoreSession } from './store.ts'
 import { TransactionGuard } from './transaction-guard.ts'
 
@@ -29,6 +30,7 @@ export class DatabaseStore implements Store {
   readonly operations: OperationRepository
   readonly events: EventRepository
   readonly hosts: HostRepository
+  readonly snapshots: SnapshotRepository
   readonly #parts: DatabaseStoreParts
   readonly #guard = new TransactionGuard()
   #closing: Promise<void> | null = null
@@ -46,6 +48,7 @@ export class DatabaseStore implements Store {
     this.operations = session.operations
     this.events = session.events
     this.hosts = session.hosts
+    this.snapshots = session.snapshots
   }
 
   async transaction<T>(work: (session: StoreSession) => Promise<T>): Promise<T> {
@@ -78,6 +81,7 @@ export class DatabaseStore implements Store {
       operations: new OperationRepository(database, sources),
       events: new EventRepository({ database, sources, wakeUps, publish }),
       hosts: new HostRepository(database, sources),
+      snapshots: new SnapshotRepository(database, sources),
     }
   }
 

@@ -8,7 +8,9 @@ export type { SandboxVersion } from './sandboxes/compare-and-set.ts'
 export type { NewSandbox, SandboxPatch, SandboxRecord } from './sandboxes/sandbox-record.ts'
 export { LIST_LIMIT, type ListOptions, type SandboxFilter, type SandboxPage } from './sandboxes/sandbox-list.ts'
 export type { SandboxRepository } from './sandboxes/sandboxes.ts'
-export { createWithinQuota, type Usage } from './sandboxes/usage.ts'
+export { createWithinQuota, requireQuota, snapshotWithinQuota, type Usage } from './sandboxes/usage.ts'
+export type { NewSnapshot, SnapshotRecord, SnapshotState } from './snapshots/snapshot-record.ts'
+export type { SnapshotPage, SnapshotRepository } from './snapshots/snapshots.ts'
 export type { ClaimOptions } from './operations/claim.ts'
 export {
   stepText,

@@ -5,6 +5,7 @@ import type { EventRepository } from './events/events.ts'
 import type { HostRepository } from './hosts.ts'
 import type { OperationRepository } from './operations/operations.ts'
 import type { SandboxRepository } from './sandboxes/sandboxes.ts'
+import type { SnapshotRepository } from './snapshots/snapshots.ts'
 
 /**
  * Everything that is durable, seen either directly (each call commits by itself) or inside one transaction.
@@ -20,6 +21,8 @@ export interface StoreSession {
   /** What happened, for those who follow it. */
   readonly events: EventRepository
   readonly hosts: HostRepository
+  /** What the engine's store holds, and whose it is. */
+  readonly snapshots: SnapshotRepository
 }
 
 /** The durable state of one control plane. Any number of processes may have the same database open. */

@@ -27,8 +27,15 @@ export function describeQuotas(options: QuotaSuiteOptions): void {
       cpus: 0.5,
       memoryBytes: limits.memoryBytes,
       diskBytes: limits.diskBytes,
+      snapshots: 0,
     })
-    expect(await store.sandboxes.usage('tn_none')).toEqual({ sandboxes: 0, cpus: 0, memoryBytes: 0, diskBytes: 0 })
+    expect(await store.sandboxes.usage('tn_none')).toEqual({
+      sandboxes: 0,
+      cpus: 0,
+      memoryBytes: 0,
+      diskBytes: 0,
+      snapshots: 0,
+    })
   })
 
   const bounds: Partial<Quotas>[] = [

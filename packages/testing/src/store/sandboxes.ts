@@ -93,7 +93,13 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
     expect((await store.sandboxes.list({ tenantId: owner.id })).sandboxes).toEqual([])
     expect((await store.sandboxes.list({ metadata: { a: 'b' } })).sandboxes).toEqual([])
     expect((await store.sandboxes.list({ states: ['deleted'] })).sandboxes).toEqual([])
-    expect(await store.sandboxes.usage(owner.id)).toEqual({ sandboxes: 0, cpus: 0, memoryBytes: 0, diskBytes: 0 })
+    expect(await store.sandboxes.usage(owner.id)).toEqual({
+      sandboxes: 0,
+      cpus: 0,
+      memoryBytes: 0,
+      diskBytes: 0,
+      snapshots: 0,
+    })
     await expectRefusal(sandbox(owner, { id: record.id }), 'conflict')
     await expectRefusal(store.sandboxes.update(deleted, { expiresAt: 1 }), 'sandbox_not_found')
     await expectRefusal(store.sandboxes.transition(deleting, 'deleted'), 'sandbox_not_found')

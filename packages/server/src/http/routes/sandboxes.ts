@@ -13,11 +13,18 @@ import type { App, AppContext, Services } from '../app-env.ts'
 import { requireScope } from '../access/scopes.ts'
 import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
-import { describeRoute, jsonAnswer, jsonBody, noContent, queryInteger, sandboxParameters } from '../openapi.ts'
+import {
+  describeRoute,
+  idempotencyHeaders,
+  jsonAnswer,
+  jsonBody,
+  noContent,
+  queryInteger,
+  sandboxParameters,
+} from '../openapi.ts'
 import { sandboxId, withSandbox } from '../sandbox-use.ts'
 
 const oneSandbox = { 200: jsonAnswer(sandboxViewSchema, 'The sandbox.') } as const
-const idempotencyKey = z.string().regex(/^[\x21-\x7e]{1,255}$/)
 const METADATA = 'metadata.'
 
 export function sandboxRoutes(app: App, services: Services): void {
@@ -29,10 +36,7 @@ export function sandboxRoutes(app: App, services: Services): void {
     {
       method: 'post',
       path: '/v1/sandboxes',
-      request: {
-        ...jsonBody(createSandboxSchema),
-        headers: z.object({ 'idempotency-key': idempotencyKey.optional() }),
-      },
+      request: { ...jsonBody(createSandboxSchema), headers: idempotencyHeaders },
       responses: { 201: jsonAnswer(sandboxViewSchema, 'The sandbox runs.') },
     },
   )

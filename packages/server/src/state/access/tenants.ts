@@ -90,5 +90,7 @@ function found(row: Selectable<TenantsTable> | undefined, id: string): Tenant {
 }
 
 function decode(row: Selectable<TenantsTable>): Tenant {
-  return { id: row.id, name: row.name, quotas: JSON.parse(row.quotas) as Quotas, createdAt: row.created_at }
+  // A quota that is younger than the tenant has its default.
+  const quotas = { ...DEFAULT_QUOTAS, ...(JSON.parse(row.quotas) as Partial<Quotas>) }
+  return { id: row.id, name: row.name, quotas, createdAt: row.created_at }
 }

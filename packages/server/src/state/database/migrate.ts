@@ -2,10 +2,11 @@ import type { Kysely } from 'kysely'
 import { Migrator, type Migration } from 'kysely/migration'
 import { HearthError } from '@hearth/contract'
 import { initial } from '../migrations/001-initial.ts'
+import { snapshots } from '../migrations/002-snapshots.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
-const MIGRATIONS: Readonly<Record<string, Migration>> = { '001-initial': initial }
+const MIGRATIONS: Readonly<Record<string, Migration>> = { '001-initial': initial, '002-snapshots': snapshots }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */
 export async function migrate(query: Kysely<Tables>): Promise<void> {

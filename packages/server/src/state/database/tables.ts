@@ -48,6 +48,8 @@ export interface SandboxesTable {
   idle_action: 'pause' | 'kill' | null
   persistent: number
   parent_id: string | null
+  /** The snapshot that it was made of, or the point at which it was forked. */
+  origin_id: string | null
   host_id: string | null
   last_active_at: number
   ended_at: number | null
@@ -119,9 +121,15 @@ export interface SnapshotsTable {
   tenant_id: string
   sandbox_id: string | null
   parent_id: string | null
+  /** What it takes; until that is known, what it may take at most. */
   bytes: number
+  /** What is told of it; empty until it is ready. */
   manifest: Json<unknown>
   created_at: number
+  /** One in a tenant alone. */
+  name: string | null
+  state: 'creating' | 'importing' | 'ready' | 'deleting'
+  host_id: string | null
 }
 
 export interface HostsTable {

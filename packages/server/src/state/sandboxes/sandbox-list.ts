@@ -1,4 +1,4 @@
-import { HearthError, type Rung, type SandboxId, type SandboxState } from '@hearth/contract'
+import { HearthError, type Rung, type SandboxId, type SandboxState, type SnapshotId } from '@hearth/contract'
 import type { Database } from '../database/database.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { decodeSandbox, type SandboxRecord } from './sandbox-record.ts'
@@ -17,6 +17,7 @@ export interface SandboxFilter {
   /** Every pair must be among the sandbox's own. */
   readonly metadata?: Readonly<Record<string, string>>
   readonly parentId?: SandboxId
+  readonly originId?: SnapshotId
   readonly hostId?: string
 }
 
@@ -54,12 +55,13 @@ export async function listSandboxes(database: Database, options: ListOptions): P
 }
 
 function filtered(database: Database, filter: SandboxFilter) {
-  const { tenantId, states, rungs, parentId, hostId } = filter
+  const { tenantId, states, rungs, parentId, originId, hostId } = filter
   let query = database.query.selectFrom('sandboxes').selectAll().where('state', '!=', 'deleted')
   if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId)
   if (states !== undefined) query = query.where('state', 'in', [...states])
   if (rungs !== undefined) query = query.where('rung', 'in', [...rungs])
   if (parentId !== undefined) query = query.where('parent_id', '=', parentId)
+  if (originId !== undefined) query = query.where('origin_id', '=', originId)
   if (hostId !== undefined) query = query.where('host_id', '=', hostId)
   for (const [key, value] of metadataPairs(filter)) {
     query = query.where('id', 'in', (select) =>

@@ -1,5 +1,5 @@
 import type { Insertable, Selectable } from 'kysely'
-import type { Limits, Rung, SandboxId, SandboxSpec, SandboxState } from '@hearth/contract'
+import type { CreateFrom, Limits, Rung, SandboxId, SandboxState, SnapshotId } from '@hearth/contract'
 import type { SandboxesTable } from '../database/tables.ts'
 
 /** What the control plane knows of one sandbox. Times are milliseconds since 1970. */
@@ -12,7 +12,7 @@ export interface SandboxRecord {
   readonly driver: string
   readonly template: string
   /** What was asked for. */
-  readonly spec: SandboxSpec
+  readonly spec: CreateFrom
   /** What is in force. */
   readonly limits: Limits
   readonly metadata: Readonly<Record<string, string>>
@@ -25,6 +25,8 @@ export interface SandboxRecord {
   readonly persistent: boolean
   /** The sandbox that this one was forked from. */
   readonly parentId: SandboxId | null
+  /** The snapshot that it was made of, or the point at which it was forked. */
+  readonly originId: SnapshotId | null
   readonly hostId: string | null
   readonly lastActiveAt: number
   readonly endedAt: number | null
@@ -41,18 +43,20 @@ export interface NewSandbox {
   readonly rung: Rung
   readonly driver: string
   readonly template: string
-  readonly spec: SandboxSpec
+  readonly spec: CreateFrom
   readonly limits: Limits
   readonly metadata?: Readonly<Record<string, string>>
   /** Null is a persistent sandbox: `persistent` follows from it. */
   readonly expiresAt: number | null
   readonly idle?: { readonly ms: number; readonly action: 'pause' | 'kill' } | null
   readonly parentId?: SandboxId | null
+  readonly originId?: SnapshotId | null
   readonly hostId?: string | null
 }
 
 /** What may change beside the state. A field that is left out stays. */
 export interface SandboxPatch {
+  readonly originId?: SnapshotId | null
   readonly rung?: Rung
   readonly driver?: string
   readonly template?: string
@@ -73,7 +77,7 @@ export function decodeSandbox(row: Selectable<SandboxesTable>): SandboxRecord {
     rung: row.rung,
     driver: row.driver,
     template: row.template,
-    spec: JSON.parse(row.spec) as SandboxSpec,
+    spec: JSON.parse(row.spec) as CreateFrom,
     limits: JSON.parse(row.limits) as Limits,
     metadata: row.metadata === '{}' ? {} : (JSON.parse(row.metadata) as Record<string, string>),
     createdAt: row.created_at,
@@ -82,6 +86,7 @@ export function decodeSandbox(row: Selectable<SandboxesTable>): SandboxRecord {
     idleAction: row.idle_action,
     persistent: row.persistent === 1,
     parentId: row.parent_id as SandboxId | null,
+    originId: row.origin_id as SnapshotId | null,
     hostId: row.host_id,
     lastActiveAt: row.last_active_at,
     endedAt: row.ended_at,
@@ -105,6 +110,7 @@ export function encodeNewSandbox(input: NewSandbox, id: string, now: number): In
     ...encodeDeadline(input.expiresAt),
     ...encodeIdle(input.idle ?? null),
     parent_id: input.parentId ?? null,
+    origin_id: input.originId ?? null,
     host_id: input.hostId ?? null,
     last_active_at: now,
     ended_at: null,
@@ -114,8 +120,9 @@ export function encodeNewSandbox(input: NewSandbox, id: string, now: number): In
 }
 
 export function encodePatch(patch: SandboxPatch): Partial<Insertable<SandboxesTable>> {
-  const { rung, driver, template, limits, expiresAt, idle, hostId, lastActiveAt, endedAt, endReason } = patch
+  const { originId, rung, driver, template, limits, expiresAt, idle, hostId, lastActiveAt, endedAt, endReason } = patch
   return {
+    ...(originId === undefined ? {} : { origin_id: originId }),
     ...(rung === undefined ? {} : { rung }),
     ...(driver === undefined ? {} : { driver }),
     ...(template === undefined ? {} : { template }),

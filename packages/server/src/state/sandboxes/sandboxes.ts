@@ -2,6 +2,7 @@ import { HearthError, type SandboxId, type SandboxState } from '@hearth/contract
 import { atomically, inBatches, type Database, type Sources } from '../database/database.ts'
 import { ALIVE_STATES, assertTransition } from '../lifecycle.ts'
 import { compareAndSet, findSandbox, notFound, type SandboxVersion } from './compare-and-set.ts'
+import { findLineage } from './lineage.ts'
 import { listSandboxes, type ListOptions, type SandboxFilter, type SandboxPage } from './sandbox-list.ts'
 import {
   decodeSandbox,
@@ -56,6 +57,11 @@ export class SandboxRepository {
   /** A page, newest first. Rows that are inserted while a client pages neither repeat nor hide another. */
   list(options: ListOptions = {}): Promise<SandboxPage> {
     return listSandboxes(this.#database, options)
+  }
+
+  /** A sandbox with all that are related to it by forks, oldest first. */
+  lineage(tenantId: string, id: string): Promise<SandboxRecord[]> {
+    return findLineage(this.#database, tenantId, id)
   }
 
   /** All that match, page by page, for the server's own rounds. */

@@ -2,12 +2,13 @@ import { HearthError, type Quotas } from '@hearth/contract'
 import type { TenantRepository } from '../access/tenants.ts'
 import type { Database } from '../database/database.ts'
 import { ALIVE_STATES } from '../lifecycle.ts'
+import type { NewSnapshot, SnapshotRecord } from '../snapshots/snapshot-record.ts'
 import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 
 /** What a tenant holds, in the terms of its quotas. */
 export type Usage = Quotas
 
-/** One that has ended holds nothing: its disk went with its machine. */
+/** A sandbox that has ended holds nothing: its disk went with its machine. A snapshot holds what it takes until it is removed. */
 export async function countUsage(database: Database, tenantId: string): Promise<Usage> {
   const row = await database.query
     .selectFrom('sandboxes')
@@ -20,11 +21,17 @@ export async function countUsage(database: Database, tenantId: string): Promise<
       fn.sum<number | null>('disk_bytes').as('diskBytes'),
     ])
     .executeTakeFirstOrThrow()
+  const captured = await database.query
+    .selectFrom('snapshots')
+    .where('tenant_id', '=', tenantId)
+    .select(({ fn }) => [fn.countAll<number>().as('snapshots'), fn.sum<number | null>('bytes').as('bytes')])
+    .executeTakeFirstOrThrow()
   return {
     sandboxes: row.sandboxes,
     cpus: row.cpus ?? 0,
     memoryBytes: row.memoryBytes ?? 0,
-    diskBytes: row.diskBytes ?? 0,
+    diskBytes: (row.diskBytes ?? 0) + (captured.bytes ?? 0),
+    snapshots: captured.snapshots,
   }
 }
 
@@ -41,15 +48,28 @@ interface QuotaSession {
  * Only inside a transaction: the tenant's row stays locked until it ends, so that no two creates count the same room.
  */
 export async function createWithinQuota(session: QuotaSession, input: NewSandbox): Promise<SandboxRecord> {
-  const { quotas } = await session.tenants.lock(input.tenantId)
-  const used = await session.sandboxes.usage(input.tenantId)
   const { cpus, memoryBytes, diskBytes } = input.limits
-  const wanted: Usage = { sandboxes: 1, cpus, memoryBytes, diskBytes }
-  for (const name of ['sandboxes', 'cpus', 'memoryBytes', 'diskBytes'] as const) {
-    if (used[name] + wanted[name] <= quotas[name]) continue
-    const message = `quota of ${name}: ${used[name]} of ${quotas[name]} are in use, and ${wanted[name]} more are asked for`
-    const context = { quota: name, limit: quotas[name], used: used[name], wanted: wanted[name] }
+  await requireQuota(session, input.tenantId, { sandboxes: 1, cpus, memoryBytes, diskBytes })
+  return await session.sandboxes.insert(input)
+}
+
+/** The same for a snapshot. */
+export async function snapshotWithinQuota(
+  session: QuotaSession & { readonly snapshots: { insert(input: NewSnapshot): Promise<SnapshotRecord> } },
+  input: NewSnapshot,
+): Promise<SnapshotRecord> {
+  await requireQuota(session, input.tenantId, { snapshots: 1, diskBytes: input.bytes })
+  return await session.snapshots.insert(input)
+}
+
+/** Refuses with `quota_exceeded` when the tenant would hold more than it may with this. Only inside a transaction, as above. */
+export async function requireQuota(session: QuotaSession, tenantId: string, wanted: Partial<Usage>): Promise<void> {
+  const { quotas } = await session.tenants.lock(tenantId)
+  const used = await session.sandboxes.usage(tenantId)
+  for (const [name, more] of Object.entries(wanted) as [keyof Usage, number][]) {
+    if (used[name] + more <= quotas[name]) continue
+    const message = `quota of ${name}: ${used[name]} of ${quotas[name]} are in use, and ${more} more are asked for`
+    const context = { quota: name, limit: quotas[name], used: used[name], wanted: more }
     throw new HearthError('quota_exceeded', message, { context })
   }
-  return await session.sandboxes.insert(input)
 }

@@ -1,0 +1,16 @@
+import { HearthError } from '@hearth/contract'
+import type { SnapshotRecord } from '../state/index.ts'
+import type { Context } from './context.ts'
+import { snapshotNotFound } from './removing-snapshots.ts'
+
+/** A snapshot of this tenant that lies on this host, by identifier or name. */
+export async function findSnapshot(
+  { store, hostId }: Pick<Context, 'store' | 'hostId'>,
+  tenantId: string,
+  snapshot: string,
+): Promise<SnapshotRecord> {
+  const record = await store.snapshots.find(tenantId, snapshot)
+  if (record === null) throw snapshotNotFound(snapshot)
+  if (record.hostId !== hostId) throw new HearthError('conflict', `snapshot ${record.id} lies on another host`)
+  return record
+}

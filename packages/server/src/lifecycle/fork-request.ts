@@ -1,0 +1,42 @@
+import { BOUNDS, HearthError, newSandboxId, type ForkRequest, type SandboxId } from '@hearth/contract'
+import type { NewSandbox, SandboxRecord } from '../state/index.ts'
+
+/** The children of a fork as rows: as their parent, except for what the caller says. */
+export function planChildren(parent: SandboxRecord, request: ForkRequest): (NewSandbox & { readonly id: SandboxId })[] {
+  const { count, each = [] } = request
+  if (each.length > count) {
+    throw new HearthError('invalid_request', `request.each: there are more than the ${count} children`)
+  }
+  return Array.from({ length: count }, (_, index) => planChild(parent, request, each[index] ?? {}))
+}
+
+function planChild(
+  parent: SandboxRecord,
+  request: ForkRequest,
+  own: NonNullable<ForkRequest['each']>[number],
+): NewSandbox & { readonly id: SandboxId } {
+  const { tenantId, hostId, rung, driver, template, limits, idleMs, idleAction } = parent
+  const ttlMs = own.ttlMs ?? request.ttlMs ?? defaultTtlMs(parent)
+  const env = { ...parent.spec.env, ...request.env, ...own.env }
+  const metadata = { ...parent.metadata, ...request.metadata, ...own.metadata }
+  const { from: _from, memory: _memory, hostname: _hostname, ...spec } = parent.spec
+  return {
+    id: newSandboxId(),
+    tenantId,
+    hostId,
+    rung,
+    driver,
+    template,
+    spec: { ...spec, env, metadata, ...(ttlMs === undefined ? {} : { ttlMs }) },
+    limits,
+    metadata,
+    expiresAt: ttlMs === undefined ? parent.expiresAt : Date.now() + ttlMs,
+    idle: idleMs === null || idleAction === null ? null : { ms: idleMs, action: idleAction },
+    parentId: parent.id,
+  }
+}
+
+/** Undefined: the parent's own deadline. To live without one is never inherited: it is asked for, with a scope of its own. */
+export function defaultTtlMs(parent: SandboxRecord): number | undefined {
+  return parent.persistent ? BOUNDS.defaultTtlMs : undefined
+}
