@@ -24,7 +24,10 @@ import { PROGRAM } from './keeper-harness.ts'
 let place: string
 const at = (...names: string[]): string => join(place, ...names)
 
-function store(words: string[], input = Buffer.alloc(0)): { status: number | null; output: Buffer; errors: string } {
+function store(
+  words: string[],
+  input: Buffer = Buffer.alloc(0),
+): { status: number | null; output: Buffer; errors: string } {
   const { status, stdout, stderr } = spawnSync(PROGRAM, ['store', ...words], { input, maxBuffer: 64 * 1024 * 1024 })
   return { status, output: stdout, errors: stderr.toString() }
 }
@@ -116,4 +119,29 @@ describe('trees of the store', () => {
       { numRuns: 60 },
     )
   })
+})
+
+it('serves operations one after the other', () => {
+  const request = (...words: string[]): Buffer => {
+    const bytes = Buffer.from(words.map((word) => `${word}\0`).join(''))
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(bytes.length)
+    return Buffer.concat([length, bytes])
+  }
+  const wrong = Buffer.concat([Buffer.from([3, 0, 0, 0]), Buffer.from('abc')])
+  const requests = [request('bytes', at('target')), wrong, request('usage', at('nothing')), request('unknown', 'x')]
+  const { status, output } = store(['serve'], Buffer.concat(requests))
+  const answers: string[] = []
+  for (let start = 0; start < output.length; start += 4 + output.readUInt32LE(start)) {
+    answers.push(output.toString('utf8', start + 4, start + 4 + output.readUInt32LE(start)))
+  }
+  expect(status).toBe(0)
+  expect(answers).toEqual([
+    '0 0\n',
+    '22 called wrongly: Invalid argument',
+    expect.stringMatching(/^2 usage /),
+    '22 called wrongly: Invalid argument',
+  ])
+  // What would be too long is not waited for.
+  expect(store(['serve'], Buffer.from([255, 255, 255, 255])).status).toBe(1)
 })

@@ -1,10 +1,17 @@
+#define _GNU_SOURCE
 #include "store.h"
 #include "btrfs.h"
 #include "numbers.h"
 #include "store-trees.h"
+#include "tree-record.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
+
+// Where an operation prints what it found.
+static FILE *result;
 
 static bool do_create(char **arguments, struct failure *failure) { return btrfs_create_subvolume(arguments[0], failure); }
 
@@ -17,7 +24,7 @@ static bool do_snapshot(char **arguments, struct failure *failure) {
   // What the source had written is counted when a transaction ends, and the snapshot has just ended one.
   struct failure ignored;
   uint64_t bytes;
-  printf("%llu\n", btrfs_usage(arguments[0], &bytes, &ignored) ? (unsigned long long)bytes : 0ull);
+  fprintf(result, "%llu\n", btrfs_usage(arguments[0], &bytes, &ignored) ? (unsigned long long)bytes : 0ull);
   return true;
 }
 
@@ -42,7 +49,7 @@ static bool do_unpack(char **arguments, struct failure *failure) { return store_
 
 static bool do_bytes(char **arguments, struct failure *failure) {
   (void)failure;
-  printf("%llu\n", (unsigned long long)store_bytes(arguments[0]));
+  fprintf(result, "%llu\n", (unsigned long long)store_bytes(arguments[0]));
   return true;
 }
 
@@ -57,7 +64,7 @@ static bool do_limit(char **arguments, struct failure *failure) {
 static bool do_usage(char **arguments, struct failure *failure) {
   uint64_t bytes;
   if (!btrfs_usage(arguments[0], &bytes, failure)) return false;
-  printf("%llu\n", (unsigned long long)bytes);
+  fprintf(result, "%llu\n", (unsigned long long)bytes);
   return true;
 }
 
@@ -65,7 +72,7 @@ static bool do_statfs(char **arguments, struct failure *failure) {
   struct statfs status;
   if (statfs(arguments[0], &status) != 0) return fail_with(failure, errno, "statfs %s", arguments[0]);
   unsigned long long unit = (unsigned long long)status.f_bsize;
-  printf("{\"type\":\"%s\",\"magic\":%lu,\"totalBytes\":%llu,\"freeBytes\":%llu,\"availableBytes\":%llu}\n",
+  fprintf(result, "{\"type\":\"%s\",\"magic\":%lu,\"totalBytes\":%llu,\"freeBytes\":%llu,\"availableBytes\":%llu}\n",
          btrfs_is(arguments[0]) ? "btrfs" : "other", (unsigned long)(uint32_t)status.f_type, status.f_blocks * unit,
          status.f_bfree * unit, status.f_bavail * unit);
   return true;
@@ -93,16 +100,63 @@ static const struct {
 };
 #define OPERATION_COUNT (sizeof OPERATIONS / sizeof *OPERATIONS)
 
-// argv: "store", the operation, its arguments. 0, 1 after "ERRNO text" on standard error, 2 when called wrongly.
-int store_main(int argc, char **argv) {
-  for (size_t i = 0; argc > 1 && i < OPERATION_COUNT; i++) {
-    if (strcmp(argv[1], OPERATIONS[i].word) != 0) continue;
-    if (argc - 2 < OPERATIONS[i].least || argc - 2 > OPERATIONS[i].most) break;
-    struct failure failure = {0};
-    if (OPERATIONS[i].run(argv + 2, &failure)) return 0;
-    fprintf(stderr, "%d %s: %s\n", failure.number, failure.what, strerror(failure.number));
-    return 1;
+// 0, 1 with the failure, or 2 when called wrongly. words: the operation, its arguments, and a NULL.
+static int perform(int count, char **words, struct failure *failure) {
+  for (size_t i = 0; count > 0 && i < OPERATION_COUNT; i++) {
+    if (strcmp(words[0], OPERATIONS[i].word) != 0) continue;
+    if (count - 1 < OPERATIONS[i].least || count - 1 > OPERATIONS[i].most) return 2;
+    return OPERATIONS[i].run(words + 1, failure) ? 0 : 1;
   }
-  for (size_t i = 0; i < OPERATION_COUNT; i++) fprintf(stderr, "store %s %s\n", OPERATIONS[i].word, OPERATIONS[i].usage);
   return 2;
+}
+
+#define REQUEST_BYTES 65536
+#define REQUEST_WORDS 8
+
+// Splits words that each end with a zero byte. 0 when that is not what they are.
+static int split(char *bytes, uint32_t length, char *words[REQUEST_WORDS + 1]) {
+  int count = 0;
+  if (length == 0 || bytes[length - 1] != 0) return 0;
+  for (char *word = bytes; word < bytes + length; word += strlen(word) + 1) {
+    if (count == REQUEST_WORDS) return 0;
+    words[count++] = word;
+  }
+  words[count] = NULL;
+  return count;
+}
+
+// Serves one request after the other until standard input ends: starting a process takes longer than most operations. A request is its length in
+// 32 bits, little endian as all guests are, and words with a zero byte each; the answer its length and "0 RESULT" or "ERRNO TEXT".
+static int serve(void) {
+  static char request[REQUEST_BYTES];
+  uint32_t length;
+  while (stream_read(STDIN_FILENO, &length, sizeof length)) {
+    char *words[REQUEST_WORDS + 1], *text = NULL;
+    size_t size = 0;
+    if (length > sizeof request || !stream_read(STDIN_FILENO, request, length)) return 1;
+    struct failure failure = {EINVAL, "called wrongly"};
+    result = open_memstream(&text, &size);
+    if (!result) return 1;
+    fputs("0 ", result);
+    int status = perform(split(request, length, words), words, &failure);
+    fclose(result);
+    char failed[512];
+    if (status != 0) size = (size_t)snprintf(failed, sizeof failed, "%d %s: %s", failure.number, failure.what, strerror(failure.number));
+    length = (uint32_t)size;
+    bool sent = stream_write(STDOUT_FILENO, &length, sizeof length) && stream_write(STDOUT_FILENO, status == 0 ? text : failed, size);
+    free(text);
+    if (!sent) return 1;
+  }
+  return 0;
+}
+
+// argv: "store", then `serve`, or an operation and its arguments. 0, 1 after "ERRNO text" on standard error, 2 when called wrongly.
+int store_main(int argc, char **argv) {
+  struct failure failure = {0};
+  if (argc == 2 && strcmp(argv[1], "serve") == 0) return serve();
+  result = stdout;
+  int status = perform(argc - 1, argv + 1, &failure);
+  if (status == 1) fprintf(stderr, "%d %s: %s\n", failure.number, failure.what, strerror(failure.number));
+  for (size_t i = 0; status == 2 && i < OPERATION_COUNT; i++) fprintf(stderr, "store %s %s\n", OPERATIONS[i].word, OPERATIONS[i].usage);
+  return status;
 }

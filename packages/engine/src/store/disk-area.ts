@@ -69,7 +69,7 @@ export class DiskAreas {
   #subvolumeArea(id: SandboxId, limitBytes: number, from: StoredSnapshot | null): DiskArea {
     const path = join(this.#paths.store, 'areas', id)
     if (from?.manifest.disk.kind === 'subvolume') {
-      const source = diskOf(from)
+      const source = from.still ?? diskOf(from)
       return { path, kind: 'quota', steps: [{ kind: 'clone', source, path, limitBytes }], layers: [] }
     }
     // One that was copied, by another host or before this one had its btrfs, lies below a new area.
@@ -110,7 +110,11 @@ export class DiskAreas {
   }
 
   async remove(place: Pick<AreaPlace, 'path' | 'kind'>): Promise<void> {
-    if (place.kind === 'quota') await runStore(this.#paths.guest, 'remove', place.path)
+    if (place.kind !== 'quota') return
+    // A subvolume goes in constant time; what is not one (a crash before the step), or is gone already, is removed as any directory.
+    await runStore(this.#paths.guest, 'subvolume-delete', place.path).catch(() =>
+      runStore(this.#paths.guest, 'remove', place.path),
+    )
   }
 }
 

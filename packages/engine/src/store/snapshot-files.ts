@@ -1,4 +1,5 @@
-import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { open, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, type SnapshotId } from '@hearth/contract'
 import { isAlive, ownIdentity } from '../host/process-identity.ts'
@@ -9,14 +10,16 @@ const OWNER = 'draft'
 /** Between a directory and the note of its owner there is a moment. */
 const GRACE_MS = 60_000
 
+// Synchronous where a fork waits for it: each file takes microseconds, the way through the thread pool a good part of a millisecond.
+
 /** Notes that this process is working on a directory that has no manifest, or is about to lose it. */
-export async function claimDraft(directory: string): Promise<void> {
+export function claimDraft(directory: string): void {
   const { pid, startTime } = ownIdentity()
-  await writeFile(join(directory, OWNER), `${pid} ${startTime}`, { mode: 0o600 })
+  writeFileSync(join(directory, OWNER), `${pid} ${startTime}`, { mode: 0o600 })
 }
 
-export async function releaseDraft(directory: string): Promise<void> {
-  await rm(join(directory, OWNER), { force: true })
+export function releaseDraft(directory: string): void {
+  rmSync(join(directory, OWNER), { force: true })
 }
 
 /** Whether somebody who lives works on it. */
@@ -31,14 +34,19 @@ export async function isDraftOwned(directory: string, graceMs = GRACE_MS): Promi
 /** It appears at once; `durable` also after a loss of power. */
 export async function writeManifest(directory: string, manifest: SnapshotManifest, durable: boolean): Promise<void> {
   const draft = join(directory, `${MANIFEST}.new`)
-  const file = await open(draft, 'w', 0o600)
+  if (durable) await writeDurably(draft, JSON.stringify(manifest))
+  else writeFileSync(draft, JSON.stringify(manifest), { mode: 0o600 })
+  renameSync(draft, join(directory, MANIFEST))
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
   try {
-    await file.writeFile(JSON.stringify(manifest))
-    if (durable) await file.sync()
+    await file.writeFile(text)
+    await file.sync()
   } finally {
     await file.close()
   }
-  await rename(draft, join(directory, MANIFEST))
 }
 
 export async function retract(directory: string): Promise<void> {

@@ -78,4 +78,6 @@ export interface StoredSnapshot {
   readonly id: SnapshotId
   readonly directory: string
   readonly manifest: SnapshotManifest
+  /** While it is being taken: the subvolume that it is taken of, which stands still and is as good. */
+  readonly still?: string
 }

@@ -1,4 +1,5 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdirSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, snapshotIdSchema, type SnapshotId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
@@ -37,12 +38,14 @@ export class SnapshotStore {
   /** Makes the directory of a snapshot that this process is going to fill. Nobody sees it before `commit`; when this process dies it is swept. */
   async draft(id: SnapshotId): Promise<{ readonly directory: string }> {
     const directory = this.#path(id)
+    let made = false
     try {
-      await mkdir(this.#directory, { recursive: true, mode: 0o700 })
-      await mkdir(directory, { mode: 0o700 })
-      await claimDraft(directory)
+      mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+      mkdirSync(directory, { mode: 0o700 })
+      made = true
+      claimDraft(directory)
     } catch (error) {
-      await this.discard(id)
+      if (made) await this.discard(id)
       throw typedStoreError(error)
     }
     return { directory }
@@ -61,7 +64,7 @@ export class SnapshotStore {
       if (name !== null) await this.#names.release(name, id)
       throw typedStoreError(error)
     }
-    await releaseDraft(directory)
+    releaseDraft(directory)
     if (manifest.memory !== null && manifest.kind !== 'fork') sealInBackground(directory)
     return { id, directory, manifest }
   }
@@ -140,11 +143,12 @@ export class SnapshotStore {
 
   /** Without its manifest it is nothing, and with a dead owner it is swept: a crash in between leaves no half snapshot. */
   async #remove({ id, directory, manifest }: StoredSnapshot): Promise<void> {
-    // Where there is no room for the note it is swept a little later: what frees room must not need any.
-    await claimDraft(directory).catch((error: unknown) => {
-      const typed = typedStoreError(error)
-      if (!HearthError.isInstance(typed)) throw error
-    })
+    try {
+      claimDraft(directory)
+    } catch (error) {
+      // Where there is no room for the note it is swept a little later: what frees room must not need any.
+      if (!HearthError.isInstance(typedStoreError(error))) throw error
+    }
     await retract(directory)
     if (manifest.info.name !== null) await this.#names.release(manifest.info.name, id)
     await runStore(this.#paths.guest, 'remove', directory)
