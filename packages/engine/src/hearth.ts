@@ -28,12 +28,11 @@ import { basisOf, definedOnly, describeFrom, type Basis } from './sandbox/create
 import type { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
 import { forkSandbox } from './sandbox/forking.ts'
 import { Launcher, type Prepared } from './sandbox/launcher.ts'
-import { listRecords, readRecord, sandboxDirectory, writeRecord } from './sandbox/sandbox-record.ts'
+import { listRecords, readRecord, sandboxDirectory, writeRecord, type UnownedRecord } from './sandbox/sandbox-record.ts'
 import { Snapshots } from './sandbox/snapshots.ts'
 import { surveySandboxes, type Surveyed } from './sandbox/survey.ts'
 import { removeSandbox, sweep, type SweepOptions } from './sandbox/sweep.ts'
 import { typedFailure } from './sandbox/typed-failure.ts'
-import type { StoredSnapshot } from './store/snapshot-manifest.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress } from './templates/template.ts'
 
@@ -117,7 +116,7 @@ export class Hearth implements AsyncDisposable {
   async #from(spec: z.output<typeof createFromSchema>): Promise<Prepared & { name: string }> {
     const snapshot = await this.snapshots.stored(spec.from ?? '')
     const described = describeFrom(snapshot, spec)
-    const basis = await basisOf(await this.#ready(), this.templates, snapshot, null)
+    const basis = await basisOf(await this.#ready(), this.templates, snapshot.manifest, null)
     return { ...described, ...basis, name: basis.template.name }
   }
 
@@ -153,8 +152,7 @@ export class Hearth implements AsyncDisposable {
   async #fork(...[parent, count, options]: Parameters<Captures['fork']>): Promise<ForkResult<EmbeddedSandbox>> {
     const registry = await this.#ready()
     const { snapshots, templates } = this
-    const like = (snapshot: StoredSnapshot, driver: string): Promise<Basis> =>
-      basisOf(registry, templates, snapshot, driver)
+    const like = (record: UnownedRecord): Promise<Basis> => basisOf(registry, templates, record, record.driver)
     try {
       return await forkSandbox({ snapshots, launcher: this.#launcher, like }, parent, count, options)
     } catch (error) {

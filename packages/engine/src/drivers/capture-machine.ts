@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, isAtLeast, memoryRefused, type MemoryMode, type SandboxId } from '@hearth/contract'
 import type { Link } from '../link/link.ts'
-import type { Captured } from '../machine/machine.ts'
+import type { Captured, StillFiles } from '../machine/machine.ts'
 import type { CapturedArea } from '../store/disk-area.ts'
 import type { LinkServices } from './link-driver.ts'
 import type { LinkRuntime } from './link-runtime.ts'
@@ -32,11 +32,12 @@ export class MachineCapture {
     this.#subject = subject
   }
 
-  async take(directory: string, mode: MemoryMode): Promise<Captured> {
+  async take(directory: string, mode: MemoryMode, still?: StillFiles): Promise<Captured> {
     const obstacle = await this.#obstacle(mode)
     if (obstacle !== null && mode === 'required') throw memoryRefused(obstacle)
     // What a sandbox with a kernel of its own has written may be in that kernel alone.
-    if (obstacle !== null && !isAtLeast(this.#runtime.rung, 'gvisor')) return await this.#hostFiles(directory, obstacle)
+    if (obstacle !== null && !isAtLeast(this.#runtime.rung, 'gvisor'))
+      return await this.#hostFiles(directory, obstacle, still)
     return await this.#awake(() => this.#frozen(directory, mode, obstacle))
   }
 
@@ -53,16 +54,24 @@ export class MachineCapture {
    * Files that are the host's own. A copy of them, also a snapshot of btrfs, is of one instant only when nobody writes: a file that
    * grows meanwhile has a length there that its content has not reached. An idle sandbox only has to fall silent for it.
    */
-  async #hostFiles(directory: string, reason: string): Promise<Captured> {
-    const { link, isPaused } = this.#subject
-    if (isPaused()) return await this.#copy(directory, reason)
+  async #hostFiles(directory: string, reason: string, still?: StillFiles): Promise<Captured> {
+    const { link, isPaused, resources } = this.#subject
+    const { kind, path, layers } = resources.disk
+    const isSubvolume = kind === 'quota' && layers.length === 0
+    const copy = async (): Promise<Captured> => {
+      const copying = this.#copy(directory, reason)
+      // Both are awaited, also when one fails: the files must not change before.
+      await Promise.allSettled([copying, isSubvolume ? still?.(path) : null])
+      return await copying
+    }
+    if (isPaused()) return await copy()
     const { alone } = await link.freeze()
     try {
-      if (alone) return await this.#copy(directory, reason)
+      if (alone) return await copy()
     } finally {
       link.thaw()
     }
-    return await this.#stopped(() => this.#copy(directory, reason))
+    return await this.#stopped(copy)
   }
 
   async #copy(directory: string, reason: string, disk = this.#disk(directory)): Promise<Captured> {

@@ -59,6 +59,8 @@ export interface LaunchRequest {
   readonly workdir: string
   readonly user: string
   readonly signal?: AbortSignal
+  /** Told when it has its files, and what it is made of may change again. */
+  readonly diskMade?: () => void
   /** Told what takes long: the first machine of a template may need a disk image of it. */
   readonly progress?: Progress
 }

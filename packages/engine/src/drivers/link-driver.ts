@@ -2,27 +2,26 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { HearthError, type SandboxId } from '@hearth/contract'
-import type { Cgroups, OomCounter } from '../host/cgroups.ts'
+import type { Cgroups } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
 import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
-import { claimOnKeeper, encodeFrame, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
+import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
 import { LinkMachine } from '../machine/link-machine.ts'
-import type { Machine, MachineEnd } from '../machine/machine.ts'
+import type { Machine } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import { MachineCapture } from './capture-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { greet } from './greet-machine.ts'
 import type { LaunchPlan } from './launch-plan.ts'
+import { MachineHandle } from './machine-handle.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
 import type { AheadRuntime, DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
-
-const KILL_PATIENCE_MS = 500
 
 /** What all link drivers of one Hearth share. */
 export interface LinkServices {
@@ -76,6 +75,7 @@ export class LinkDriver implements Driver {
       resources = { cgroup: keeper.cgroup, idBase, disk: { path: disk.path, kind: disk.kind, layers: disk.layers } }
       writeResources(request.directory, resources)
       const restored = await this.#start(keeper, { request, disk, idBase }, ahead)
+      request.diskMade?.()
       return await this.#open(request, keeper.socket, resources, restored)
     } catch (error) {
       throw await this.#undo(error, request, keeper, resources)
@@ -186,7 +186,9 @@ export class LinkDriver implements Driver {
     const machine: LinkMachine = new LinkMachine({
       link,
       isPaused: () => isPaused(directory),
-      ...(this.#runtime.ownDisk === true ? {} : { capture: (target, mode) => capture.take(target, mode) }),
+      ...(this.#runtime.ownDisk === true
+        ? {}
+        : { capture: (target, mode, still) => capture.take(target, mode, still) }),
       ownsDisk: this.#runtime.diskForm === 'image',
       ownTimes: this.rung === 'gvisor',
       ended: handle.ended,
@@ -232,68 +234,4 @@ export class LinkDriver implements Driver {
 /** The snapshot whose processes go on in the new machine; null when there is none, or it has only files. */
 function memorySource({ from }: LaunchRequest): StoredSnapshot | null {
   return from === null || from.manifest.memory === null ? null : from
-}
-
-/** The host's side of one machine's life: how it is ended, let go of, and what is freed afterwards. */
-class MachineHandle {
-  readonly ended: Promise<MachineEnd>
-  readonly #directory: string
-  readonly #socket: Socket
-  #outcome: MachineEnd['reason'] | 'released' | null = null
-  /** What kept the host's resources from being freed; the next sweep tries again. */
-  #leftover: HearthError | null = null
-  readonly #free: () => Promise<void>
-  readonly #oomCounter: OomCounter
-
-  constructor(
-    id: SandboxId,
-    directory: string,
-    socket: Socket,
-    link: Link,
-    resources: MachineResources,
-    services: LinkServices,
-  ) {
-    this.#directory = directory
-    this.#socket = socket
-    this.#free = () => freeResources(id, directory, resources, services)
-    this.#oomCounter = services.cgroups.oomCounter(resources.cgroup)
-    const { promise, resolve } = Promise.withResolvers<MachineEnd>()
-    this.ended = promise
-    socket.once('close', () => {
-      void this.#closed(link).then(resolve)
-    })
-  }
-
-  readonly oomKills = (): number => this.#oomCounter.read()
-
-  async #closed(link: Link): Promise<MachineEnd> {
-    this.#oomCounter.close()
-    if (this.#outcome === 'released') return await new Promise<never>(() => undefined)
-    const violation = link.violation
-    await endKeeper(this.#directory)
-    const detail = describeEnd(this.#directory) ?? 'the link broke'
-    await this.#free().catch((cause: unknown) => {
-      this.#leftover = new HearthError('internal', `${this.#directory} could not be freed`, { cause })
-    })
-    if (this.#outcome === 'killed') return { reason: 'killed', detail: 'killed' }
-    if (violation !== null) return { reason: 'protocol_violation', detail: violation }
-    return { reason: 'exited', detail }
-  }
-
-  async kill(): Promise<void> {
-    if (this.#outcome === null) {
-      this.#outcome = 'killed'
-      this.#socket.write(encodeFrame('KeeperEnd', {}))
-      // The frame waits behind what a guest does not read; a signal does not.
-      const patience = setTimeout(() => void endKeeper(this.#directory), KILL_PATIENCE_MS)
-      await this.ended.finally(() => clearTimeout(patience))
-    }
-    await this.ended
-    if (this.#leftover !== null) throw this.#leftover
-  }
-
-  async release(): Promise<void> {
-    this.#outcome ??= 'released'
-    this.#socket.destroy()
-  }
 }

@@ -42,6 +42,9 @@ export interface Captured {
   readonly memory: MemoryCapture | null
 }
 
+/** Called when nobody writes to the files of a machine, with the subvolume that they lie in. They stand still until it resolves. */
+export type StillFiles = (area: string) => Promise<void>
+
 /** A started computer. `LinkMachine` is this over the guest's link; the simulated rung implements it directly. */
 export interface Machine {
   readonly files: Files
@@ -59,9 +62,10 @@ export interface Machine {
   resume(): Promise<void>
   /**
    * Writes its files, and its running processes where it can and `memory` allows, into the directory of a snapshot, and goes on; also when
-   * it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time.
+   * it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time. `still` is called where copies
+   * can be made of the files themselves, without waiting for the snapshot.
    */
-  capture(directory: string, memory: MemoryMode): Promise<Captured>
+  capture(directory: string, memory: MemoryMode, still?: StillFiles): Promise<Captured>
   /** How its changes are found. */
   readonly changes: ChangeSource
   /** Carries out the operations of a merge in its root, all or none. Refused with `conflict` when something is not as they expect it. */

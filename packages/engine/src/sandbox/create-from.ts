@@ -6,6 +6,7 @@ import {
   type createFromSchema,
   type Limits,
   type MemoryMode,
+  type Rung,
 } from '@hearth/contract'
 import type { z } from 'zod'
 import type { DriverRegistry } from '../drivers/registry.ts'
@@ -16,19 +17,24 @@ import type { Prepared } from './launcher.ts'
 /** What a sandbox stands on. */
 export type Basis = Pick<Prepared, 'driver' | 'probe' | 'template'>
 
+/** What was written down about a sandbox or its snapshot. */
+interface Captured {
+  readonly info: { readonly id: string; readonly rung: Rung; readonly template: string }
+  readonly templateDigest: string
+}
+
 /** The driver and the template of a captured sandbox, as this host has them now. */
 export async function basisOf(
   registry: DriverRegistry,
   templates: TemplateStore,
-  { id, manifest }: StoredSnapshot,
+  { info: { id, rung, template: name }, templateDigest }: Captured,
   driverName: string | null,
 ): Promise<Basis> {
-  const { rung, template: name } = manifest.info
-  const template = await templates.pinned(name, manifest.templateDigest)
+  const template = await templates.pinned(name, templateDigest)
   if (template === null) {
     throw new HearthError(
       'snapshot_incompatible',
-      `snapshot ${id} lies on another ${name} than there is here: its digest was ${manifest.templateDigest}`,
+      `${id} lies on another ${name} than there is here: its digest was ${templateDigest}`,
     )
   }
   const reasons: string[] = []
@@ -38,7 +44,7 @@ export async function basisOf(
     if (probe.available && probe.capabilities.snapshots) return { driver, probe, template }
     reasons.push(`${driver.name}: ${probe.available ? 'it has no snapshots' : probe.reason}`)
   }
-  throw new HearthError('rung_unavailable', `snapshot ${id} needs the rung ${rung}: ${reasons.join('; ')}`)
+  throw new HearthError('rung_unavailable', `${id} needs the rung ${rung}: ${reasons.join('; ')}`)
 }
 
 type Spec = z.output<typeof createFromSchema>

@@ -32,7 +32,7 @@ import {
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
-import type { Captured, Machine, MachineEnd, ProcessSpec } from '../machine/machine.ts'
+import type { Captured, Machine, MachineEnd, ProcessSpec, StillFiles } from '../machine/machine.ts'
 import type { ChangeSource } from '../machine/machine-changes.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { Captures, EngineForkOptions, EngineSnapshotOptions } from './captures.ts'
@@ -234,13 +234,17 @@ export class EmbeddedSandbox implements ForkableSandbox {
   }
 
   /** Writes what it is now into the directory of a snapshot. It goes on, and is paused afterwards if it was. */
-  capture(directory: string, memory: MemoryMode): Promise<Captured & { readonly interpreters: CapturedInterpreter[] }> {
+  capture(
+    directory: string,
+    memory: MemoryMode,
+    still?: StillFiles,
+  ): Promise<Captured & { readonly interpreters: CapturedInterpreter[] }> {
     return this.#inTurn(async () => {
       if (!this.#capabilities.snapshots) {
         throw new HearthError('capability_unsupported', `${this.#info.driver} cannot capture a sandbox`)
       }
       return await this.#contexts.still(async (interpreters) => ({
-        ...(await this.#machine.capture(directory, memory)),
+        ...(await this.#machine.capture(directory, memory, still)),
         interpreters,
       }))
     })

@@ -12,7 +12,11 @@ import type { EngineForkOptions } from './captures.ts'
 import type { Basis } from './create-from.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
 import type { Launcher, Prepared } from './launcher.ts'
+import type { UnownedRecord } from './sandbox-record.ts'
 import type { Snapshots } from './snapshots.ts'
+
+/** More would lengthen the parent's pause by more than they gain. */
+const EARLY_CHILDREN = 2
 
 const optionsSchema = forkOptionsSchema.extend({
   signal: z.instanceof(AbortSignal).optional(),
@@ -22,8 +26,8 @@ const optionsSchema = forkOptionsSchema.extend({
 export interface ForkParts {
   readonly snapshots: Snapshots
   readonly launcher: Launcher
-  /** What a sandbox like the captured one is made of. */
-  readonly like: (snapshot: StoredSnapshot, driver: string) => Promise<Basis>
+  /** What a sandbox like this one is made of. */
+  readonly like: (record: UnownedRecord) => Promise<Basis>
 }
 
 /**
@@ -33,10 +37,10 @@ export interface ForkParts {
 export async function forkSandbox(
   parts: ForkParts,
   parent: EmbeddedSandbox,
-  children: number,
+  wanted: number,
   asked: EngineForkOptions,
 ): Promise<ForkResult<EmbeddedSandbox>> {
-  const count = parseInput(childCountSchema, children, 'count')
+  const count = parseInput(childCountSchema, wanted, 'count')
   const options = parseInput(optionsSchema, asked, 'options')
   for (const name of ['each', 'ids'] as const) {
     if ((options[name]?.length ?? 0) > count) throw tooMany(name, count)
@@ -44,47 +48,84 @@ export async function forkSandbox(
   options.signal?.throwIfAborted()
   const { snapshots } = parts
   const about = { kind: 'fork', name: null, metadata: {} } as const
-  const draft = await snapshots.draft(parent, options.memory ?? 'auto', about)
-  const made: EmbeddedSandbox[] = []
+  const children = new Children(parts, parent, count, options)
+  // A few are made of the parent's own files at once; many would make it stand still for too long.
+  const early = count <= EARLY_CHILDREN ? { still: (begun: StoredSnapshot) => children.begin(begun) } : {}
+  const draft = await snapshots.draft(parent, options.memory ?? 'auto', about, early).catch(async (error: unknown) => {
+    await children.abandon()
+    throw error
+  })
   try {
-    made.push(...(await makeChildren(parts, parent, draft.snapshot, count, options)))
+    const made = await children.of(draft.snapshot)
     options.signal?.throwIfAborted()
     await snapshots.commitFork(draft)
+    return { ...draft.captured.outcome, children: made, pausedMs: draft.captured.pausedMs }
   } catch (error) {
-    await Promise.all(made.map((child) => child.kill()))
+    await children.abandon()
     await snapshots.discard(draft)
     throw error
   }
-  return { ...draft.captured.outcome, children: made, pausedMs: draft.captured.pausedMs }
 }
 
 type Options = z.output<typeof optionsSchema>
 
-/** All of them, or none and the first error. */
-async function makeChildren(
-  { launcher, like }: ForkParts,
-  parent: EmbeddedSandbox,
-  snapshot: StoredSnapshot,
-  count: number,
-  options: Options,
-): Promise<EmbeddedSandbox[]> {
-  const parts = await like(snapshot, parent.record.driver)
-  const { signal, ids } = options
-  const results = await Promise.allSettled(
-    Array.from({ length: count }, async (_, index) => {
-      const id = ids?.[index]
-      const prepared = { ...parts, ...describeChild(parent, snapshot, options, index) }
-      return await launcher.launch(prepared, {
-        ...(id === undefined ? {} : { id }),
-        ...(signal === undefined ? {} : { signal }),
-      })
-    }),
-  )
-  const made = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  const failed = results.findIndex((result) => result.status === 'rejected')
-  if (failed === -1) return made
-  await Promise.all(made.map((child) => child.kill()))
-  throw childFailed((results[failed] as PromiseRejectedResult).reason, failed, count)
+/** The children of one fork: all of them, or none. */
+class Children {
+  readonly #parts: ForkParts
+  readonly #parent: EmbeddedSandbox
+  readonly #count: number
+  readonly #options: Options
+  readonly #basis: Promise<Basis>
+  #launched: Promise<PromiseSettledResult<EmbeddedSandbox>[]> | null = null
+
+  constructor(parts: ForkParts, parent: EmbeddedSandbox, count: number, options: Options) {
+    this.#parts = parts
+    this.#parent = parent
+    this.#count = count
+    this.#options = options
+    // Found out while the parent is being captured; whoever needs it hears of a failure.
+    this.#basis = parts.like(parent.record)
+    this.#basis.catch(() => undefined)
+  }
+
+  /** Resolves when all have their files, or will have none. */
+  async begin(snapshot: StoredSnapshot): Promise<void> {
+    const basis = await this.#basis
+    const disks: Promise<unknown>[] = []
+    const launches = Array.from({ length: this.#count }, (_, index) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const launch = this.#launch(basis, snapshot, index, resolve)
+      disks.push(Promise.race([promise, launch.catch(() => undefined)]))
+      return launch
+    })
+    this.#launched = Promise.allSettled(launches)
+    await Promise.all(disks)
+  }
+
+  async of(snapshot: StoredSnapshot): Promise<EmbeddedSandbox[]> {
+    if (this.#launched === null) await this.begin(snapshot)
+    const results = (await this.#launched) ?? []
+    const failed = results.findIndex((result) => result.status === 'rejected')
+    if (failed !== -1) throw childFailed((results[failed] as PromiseRejectedResult).reason, failed, this.#count)
+    return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  }
+
+  /** Removes those that were made. */
+  async abandon(): Promise<void> {
+    const results = (await this.#launched) ?? []
+    await Promise.all(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.kill()] : [])))
+  }
+
+  async #launch(basis: Basis, snapshot: StoredSnapshot, index: number, diskMade: () => void): Promise<EmbeddedSandbox> {
+    const { signal, ids } = this.#options
+    const id = ids?.[index]
+    const prepared = { ...basis, ...describeChild(this.#parent, snapshot, this.#options, index) }
+    return await this.#parts.launcher.launch(prepared, {
+      diskMade,
+      ...(id === undefined ? {} : { id }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+  }
 }
 
 function describeChild(

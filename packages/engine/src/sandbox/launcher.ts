@@ -35,6 +35,8 @@ export interface LaunchOptions {
   readonly id?: SandboxId
   readonly signal?: AbortSignal
   readonly progress?: Progress
+  /** Told when it has its files. */
+  readonly diskMade?: () => void
 }
 
 /** What the launcher asks of its owner. */
@@ -70,9 +72,9 @@ export class Launcher {
       configuration,
     }
     const directory = makeSandboxDirectory(this.#paths.sandboxes, record)
-    const { signal, progress } = options
+    const { signal, progress, diskMade } = options
     const abandon = signal === undefined ? {} : { signal }
-    const tell = progress === undefined ? {} : { progress }
+    const tell = { ...(progress === undefined ? {} : { progress }), ...(diskMade === undefined ? {} : { diskMade }) }
     try {
       const request = { id, directory, template, from, limits, ...configuration, ...abandon, ...tell }
       return await this.own(record, driver, await driver.launch(request), { captured: from })
@@ -117,9 +119,9 @@ export class Launcher {
     this.live.add(sandbox)
     const gone = machine.ended.then(async () => {
       this.live.delete(sandbox)
-      const { origin } = record.info
+      const { origin = null } = record.info
       const shared = [...this.live].some((other) => other.info.origin === origin)
-      if (origin != null && !shared) await this.#owner.originReleased(origin, sandbox.id)
+      if (origin !== null && !shared) await this.#owner.originReleased(origin, sandbox.id)
     })
     // What could not be removed now is seen by the next sweep; whoever kills the sandbox hears of it too.
     gone.catch(() => undefined)

@@ -85,20 +85,33 @@ export class Snapshots {
 
   async take(sandbox: EmbeddedSandbox, { id, ...options }: EngineSnapshotOptions): Promise<SnapshotInfo> {
     const { name, memory = 'auto', metadata = {} } = parseInput(snapshotOptionsSchema, options, 'options')
-    const draft = await this.draft(sandbox, memory, { kind: 'snapshot', name: name ?? null, metadata }, id)
+    const draft = await this.draft(
+      sandbox,
+      memory,
+      { kind: 'snapshot', name: name ?? null, metadata },
+      id === undefined ? {} : { id },
+    )
     return (await this.commit(draft)).manifest.info
   }
 
-  /** Captures a sandbox. Whoever asks commits it or discards it. */
+  /**
+   * Captures a sandbox. Whoever asks commits it or discards it. `still` is called where copies can be made while it is being taken, with
+   * what it will be.
+   */
   async draft(
     sandbox: EmbeddedSandbox,
     memory: MemoryMode,
     about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
-    id: SnapshotId = newSnapshotId(),
+    options: { readonly id?: SnapshotId; readonly still?: (begun: StoredSnapshot) => Promise<void> } = {},
   ): Promise<Draft> {
+    const { id = newSnapshotId(), still } = options
     const { directory } = await this.#store.draft(id)
+    const begun = (area: string): StoredSnapshot => {
+      return { id, directory, manifest: manifestOf(id, sandbox, SUBVOLUME, about), still: area }
+    }
     try {
-      const captured = await sandbox.capture(directory, memory)
+      const whenStill = still === undefined ? undefined : (area: string): Promise<void> => still(begun(area))
+      const captured = await sandbox.capture(directory, memory, whenStill)
       return { captured, snapshot: { id, directory, manifest: manifestOf(id, sandbox, captured, about) } }
     } catch (error) {
       await this.#store.discard(id)
@@ -169,10 +182,13 @@ export class Snapshots {
   }
 }
 
+/** What is known of the files of a sandbox before they are captured, where they lie in a subvolume. */
+const SUBVOLUME = { disk: { kind: 'subvolume' }, diskBytes: 0, memory: null, interpreters: [] } as const
+
 function manifestOf(
   id: SnapshotId,
   sandbox: EmbeddedSandbox,
-  captured: Captured & { readonly interpreters: CapturedInterpreter[] },
+  captured: Pick<Captured, 'disk' | 'diskBytes' | 'memory'> & { readonly interpreters: readonly CapturedInterpreter[] },
   about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
 ): SnapshotManifest {
   const { info, templateDigest, configuration } = sandbox.record
@@ -198,7 +214,7 @@ function manifestOf(
     templateDigest,
     disk,
     memory,
-    interpreters: memory === null ? [] : interpreters,
+    interpreters: memory === null ? [] : [...interpreters],
     configuration,
   }
 }

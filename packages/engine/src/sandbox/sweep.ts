@@ -68,9 +68,9 @@ async function sweepSandbox(
   }
   if (isAlive(record.owner)) return
   const keeper = readKeeper(directory)
-  const { origin, expiresAt } = record.info
+  const { origin = null, expiresAt } = record.info
   // A fork is complete when its snapshot is; whoever made this child died before.
-  const whole = origin == null || (await snapshots.isComplete(origin))
+  const whole = origin === null || (await snapshots.isComplete(origin))
   const runs = keeper !== null && isAlive(keeper)
   if (runs && whole && expiresAt.getTime() > Date.now()) return
   await removeSandbox(id, directory, services)

@@ -1,0 +1,76 @@
+import type { Socket } from 'node:net'
+import { HearthError, type SandboxId } from '@hearth/contract'
+import type { Cgroups, OomCounter } from '../host/cgroups.ts'
+import type { IdRanges } from '../host/id-ranges.ts'
+import { describeEnd, endKeeper } from '../host/keeper-process.ts'
+import { encodeFrame } from '../host/keeper.ts'
+import type { Link } from '../link/link.ts'
+import type { MachineEnd } from '../machine/machine.ts'
+import type { DiskAreas } from '../store/disk-area.ts'
+import { freeResources, type MachineResources } from './machine-resources.ts'
+
+const KILL_PATIENCE_MS = 500
+
+/** The host's side of one machine's life: how it is ended, let go of, and what is freed afterwards. */
+export class MachineHandle {
+  readonly ended: Promise<MachineEnd>
+  readonly #directory: string
+  readonly #socket: Socket
+  #outcome: MachineEnd['reason'] | 'released' | null = null
+  /** What kept the host's resources from being freed; the next sweep tries again. */
+  #leftover: HearthError | null = null
+  readonly #free: () => Promise<void>
+  readonly #oomCounter: OomCounter
+
+  constructor(
+    id: SandboxId,
+    directory: string,
+    socket: Socket,
+    link: Link,
+    resources: MachineResources,
+    services: { readonly cgroups: Cgroups; readonly disks: DiskAreas; readonly ids: IdRanges },
+  ) {
+    this.#directory = directory
+    this.#socket = socket
+    this.#free = () => freeResources(id, directory, resources, services)
+    this.#oomCounter = services.cgroups.oomCounter(resources.cgroup)
+    const { promise, resolve } = Promise.withResolvers<MachineEnd>()
+    this.ended = promise
+    socket.once('close', () => {
+      void this.#closed(link).then(resolve)
+    })
+  }
+
+  readonly oomKills = (): number => this.#oomCounter.read()
+
+  async #closed(link: Link): Promise<MachineEnd> {
+    this.#oomCounter.close()
+    if (this.#outcome === 'released') return await new Promise<never>(() => undefined)
+    const violation = link.violation
+    await endKeeper(this.#directory)
+    const detail = describeEnd(this.#directory) ?? 'the link broke'
+    await this.#free().catch((cause: unknown) => {
+      this.#leftover = new HearthError('internal', `${this.#directory} could not be freed`, { cause })
+    })
+    if (this.#outcome === 'killed') return { reason: 'killed', detail: 'killed' }
+    if (violation !== null) return { reason: 'protocol_violation', detail: violation }
+    return { reason: 'exited', detail }
+  }
+
+  async kill(): Promise<void> {
+    if (this.#outcome === null) {
+      this.#outcome = 'killed'
+      this.#socket.write(encodeFrame('KeeperEnd', {}))
+      // The frame waits behind what a guest does not read; a signal does not.
+      const patience = setTimeout(() => void endKeeper(this.#directory), KILL_PATIENCE_MS)
+      await this.ended.finally(() => clearTimeout(patience))
+    }
+    await this.ended
+    if (this.#leftover !== null) throw this.#leftover
+  }
+
+  async release(): Promise<void> {
+    this.#outcome ??= 'released'
+    this.#socket.destroy()
+  }
+}
