@@ -32,7 +32,6 @@ struct checkpoint {
   int state;      // to read: what the kernel writes into its end of a pipe
   int state_file; // where it belongs
   int files[3];   // the kernel's: state, metadata of pages, pages
-  int written_past; // the pages, when they went past the page cache; else -1
   char answer[ANSWER_BYTES];
 };
 
@@ -62,11 +61,11 @@ static int make_file(int directory, const char *name) { return openat(directory,
 
 // Makes the file of pages one that the kernel writes past the page cache of btrfs, which costs four times as much: without checksums, and
 // directly. What comes from the kernel of a sandbox is aligned for it.
-static bool write_directly(int pages) {
+static void write_directly(int pages) {
   int attributes;
-  if (ioctl(pages, GET_ATTRIBUTES, &attributes) != 0) return false;
+  if (ioctl(pages, GET_ATTRIBUTES, &attributes) != 0) return;
   attributes |= NO_COPY_ON_WRITE;
-  return ioctl(pages, SET_ATTRIBUTES, &attributes) == 0 && fcntl(pages, F_SETFL, O_DIRECT) == 0;
+  if (ioctl(pages, SET_ATTRIBUTES, &attributes) == 0) fcntl(pages, F_SETFL, O_DIRECT);
 }
 
 static bool open_files(struct checkpoint *checkpoint, const char *path, bool direct) {
@@ -81,7 +80,7 @@ static bool open_files(struct checkpoint *checkpoint, const char *path, bool dir
   checkpoint->files[1] = make_file(directory, "pages_meta.img");
   checkpoint->files[2] = make_file(directory, "pages.img");
   close(directory);
-  if (direct && write_directly(checkpoint->files[2])) checkpoint->written_past = fcntl(checkpoint->files[2], F_DUPFD_CLOEXEC, 0);
+  if (direct) write_directly(checkpoint->files[2]);
   return (checkpoint->state_file >= 0 && checkpoint->files[1] >= 0 && checkpoint->files[2] >= 0) || failed("files");
 }
 
@@ -178,12 +177,9 @@ static bool take(struct checkpoint *checkpoint, char **argv) {
 }
 
 int checkpoint_main(int argc, char **argv) {
-  static struct checkpoint checkpoint = {.written_past = -1};
+  static struct checkpoint checkpoint;
   if (argc != 3 && (argc != 4 || strcmp(argv[3], "direct") != 0)) return 2;
   signal(SIGPIPE, SIG_IGN);
   bool taken = take(&checkpoint, argv);
-  bool told = fflush(stdout) == 0;
-  // Who restores it reads it soon, several times for several children.
-  if (taken && checkpoint.written_past >= 0) posix_fadvise(checkpoint.written_past, 0, 0, POSIX_FADV_WILLNEED);
-  return told && taken ? 0 : 1;
+  return fflush(stdout) == 0 && taken ? 0 : 1;
 }

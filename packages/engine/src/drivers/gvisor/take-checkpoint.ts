@@ -52,7 +52,7 @@ export async function takeCheckpoint(
     }
   } finally {
     helper.stdin.destroy()
-    // It may still bring the pages to the page cache, for those who restore them; nobody waits for that.
+    // It ends by itself; nobody waits for that.
     helper.unref()
   }
   const microseconds = /^done (\d+)$/.exec(outcome)?.[1]
