@@ -56,7 +56,7 @@ export class SnapshotStore {
     const directory = this.#path(id)
     const { name } = manifest.info
     if (manifest.info.id !== id) throw new HearthError('internal', `the manifest of ${id} is about ${manifest.info.id}`)
-    if (name !== null) await this.#names.claim(name, id, async (other) => (await this.#read(other)) !== null)
+    if (name !== null) await this.#names.claim(name, id, async (other) => (await this.#find(other)) !== null)
     try {
       // A fork is of no use after the crash that would lose it.
       await writeManifest(directory, manifest, manifest.kind !== 'fork')
@@ -81,20 +81,22 @@ export class SnapshotStore {
     return found
   }
 
-  /** Oldest first. Those of forks too: a caller that lists for people leaves them out. */
+  /** Oldest first, without those whose manifest is damaged, which `check` names. Those of forks too: a caller that lists for people leaves them out. */
   async list(): Promise<StoredSnapshot[]> {
-    const found = await Promise.all((await this.#ids()).map((id) => this.#read(id)))
-    return found.filter((snapshot) => snapshot !== null)
+    const found = await Promise.all((await this.#ids()).map((id) => this.#find(id)))
+    return found.filter((snapshot) => snapshot !== null && snapshot !== 'damaged')
   }
 
   /** Refused with `snapshot_in_use` when the caller says so, or when another snapshot's files lie on top of its own. */
   async remove(id: SnapshotId, inUse: ReadonlySet<SnapshotId>): Promise<void> {
-    const snapshot = await this.get(id)
+    const snapshot = await this.#find(id)
+    if (snapshot === null) throw new HearthError('snapshot_not_found', `there is no snapshot ${id}`)
     if (inUse.has(id)) throw new HearthError('snapshot_in_use', `a sandbox was made from snapshot ${id}`)
     const dependent = (await this.list()).find(({ manifest }) => layersBelow(manifest).includes(id))
     if (dependent !== undefined)
       throw new HearthError('snapshot_in_use', `snapshot ${dependent.id} is made of what changed since ${id}`)
-    await this.#remove(snapshot)
+    if (snapshot === 'damaged') await this.discard(id)
+    else await this.#remove(snapshot)
   }
 
   /** All that a snapshot is, but its template, as the bytes of one file. It must not be removed meanwhile. */
@@ -116,13 +118,13 @@ export class SnapshotStore {
   async collect(inUse: ReadonlySet<SnapshotId>, graceMs?: number): Promise<Collected> {
     const unfinished: SnapshotId[] = []
     for (const id of await this.#ids()) {
-      if ((await this.#read(id)) !== null || (await isDraftOwned(this.#path(id), graceMs))) continue
+      if ((await this.#find(id)) !== null || (await isDraftOwned(this.#path(id), graceMs))) continue
       await this.discard(id)
       unfinished.push(id)
     }
     const forks = await this.#collectForks(inUse)
     await this.#names.collect(
-      async (id) => (await this.#read(id)) !== null || (await isDraftOwned(this.#path(id), graceMs)),
+      async (id) => (await this.#find(id)) !== null || (await isDraftOwned(this.#path(id), graceMs)),
     )
     return { unfinished, forks }
   }
@@ -167,6 +169,14 @@ export class SnapshotStore {
     const directory = this.#path(id)
     const manifest = await readManifest(directory, id)
     return manifest === null ? null : { id, directory, manifest }
+  }
+
+  /** One that is damaged is there all the same: nobody but a person removes it, and it keeps nothing else from working. */
+  async #find(id: SnapshotId): Promise<StoredSnapshot | 'damaged' | null> {
+    return await this.#read(id).catch((error: unknown) => {
+      if (HearthError.isInstance(error) && error.code === 'snapshot_corrupt') return 'damaged'
+      throw error
+    })
   }
 
   #path(id: SnapshotId): string {

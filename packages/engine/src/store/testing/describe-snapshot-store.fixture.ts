@@ -214,6 +214,10 @@ function sweeps(stage: () => Stage): void {
     await stage().snapshots.commit(id, manifestOf(newSandboxId(), disk, { id }))
     await writeFile(join(directory, 'manifest.json'), '{"version": 1')
     await expect(stage().snapshots.get(id)).rejects.toMatchObject({ code: 'snapshot_corrupt' })
-    await stage().snapshots.discard(id)
+    // It stays until somebody removes it, and the others do not suffer from it.
+    expect((await stage().snapshots.list()).map((snapshot) => snapshot.id)).not.toContain(id)
+    await stage().snapshots.collect(NOTHING)
+    await stage().snapshots.remove(id, NOTHING)
+    await expect(stage().snapshots.get(id)).rejects.toMatchObject({ code: 'snapshot_not_found' })
   })
 }
