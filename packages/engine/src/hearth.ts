@@ -207,7 +207,11 @@ export class Hearth implements AsyncDisposable {
     const id = parseInput(sandboxIdSchema, sandboxId, 'id')
     const own = [...this.#launcher.live].find((sandbox) => sandbox.id === id)
     if (own !== undefined) await own.kill()
-    await removeSandbox(id, sandboxDirectory(this.paths.sandboxes, id), (await this.#ready()).services)
+    const directory = sandboxDirectory(this.paths.sandboxes, id)
+    // One that a crash has damaged is seen by the next sweep, and so is what it was made of.
+    const origin = (await readRecord(directory).catch(() => null))?.info.origin ?? null
+    await removeSandbox(id, directory, (await this.#ready()).services)
+    if (origin !== null) await this.snapshots.released(origin, id)
   }
 
   /** Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. */

@@ -63,7 +63,7 @@ export class SandboxClient {
   explained(error: unknown): unknown {
     if (!hasCode(error, 'sandbox_ended', 'sandbox_not_found') || this.#isOfAnother(error)) return error
     this.#ended = true
-    if (hasCode(error, 'sandbox_ended')) return error
+    if (error.code === 'sandbox_ended') return error
     return new HearthError('sandbox_ended', `sandbox ${this.id} has ended`, {
       cause: error,
       requestId: error.requestId,

@@ -1,7 +1,7 @@
-// For tests: a server that is killed with -9 at a step of its work. Arguments: the home and the step.
-import { TestServer } from './test-server.ts'
+// For tests: a server that is killed with -9 at a step of its work. Arguments: the home, the step, and a word for calls without a key.
+import { NEVER, TestServer } from './test-server.ts'
 
-const [home = '', fatal = ''] = process.argv.slice(2)
+const [home = '', fatal = '', unkeyed] = process.argv.slice(2)
 let armed = fatal.startsWith('recovery:')
 
 /** One line for each thing that a client was answered. */
@@ -23,18 +23,52 @@ const ticker = await use.sandbox.spawn('i=0; while :; do i=$((i+1)); echo $i; sl
 answered('ticker', String(ticker.id))
 answered('bystander', bystander.id)
 
-const scenario = fatal.split(':')[0]
-if (scenario !== 'create') {
+const key = unkeyed === undefined ? 'key' : null
+const call = { idempotencyKey: key, signal: NEVER }
+
+/** What is done to a sandbox until the server dies of it; what comes before `armed` it survives. */
+const SCENARIOS: Readonly<Record<string, (subject: string) => Promise<unknown>>> = {
+  pause: (subject) => whenArmed(() => server.plane.pause(caller, subject)),
+  resume: async (subject) => {
+    await server.plane.pause(caller, subject)
+    await whenArmed(() => server.plane.resume(caller, subject))
+  },
+  stop: (subject) => whenArmed(() => server.plane.stop(caller, subject)),
+  delete: (subject) => whenArmed(() => server.plane.delete(caller, subject)),
+  renew: (subject) => whenArmed(() => server.plane.renew(caller, subject, 1_200_000)),
+  snapshot: (subject) => whenArmed(() => server.plane.copies.snapshot(caller, subject, { name: 'taken' }, call)),
+  remove: async (subject) => {
+    await server.plane.copies.snapshot(caller, subject, { name: 'taken' }, call)
+    await whenArmed(() => server.plane.snapshots.remove(caller, 'taken'))
+  },
+  import: async (subject) => {
+    await server.plane.copies.snapshot(caller, subject, { name: 'taken' }, call)
+    const content = server.plane.snapshots.export(caller, 'taken')
+    await whenArmed(() =>
+      server.plane.snapshots.import(caller, { name: 'brought', content, declaredBytes: null, signal: NEVER }),
+    )
+  },
+  fork: (subject) => whenArmed(() => server.plane.copies.fork(caller, subject, { count: 2 }, call)),
+  merge: async (subject) => {
+    const { children } = await server.plane.copies.fork(caller, subject, { count: 1 }, call)
+    const child = children[0]?.id ?? ''
+    await server.run(child, 'echo made >/tmp/made')
+    answered('child', child)
+    await whenArmed(() => server.plane.copies.merge(caller, subject, { child }, NEVER))
+  },
+}
+
+async function whenArmed(work: () => Promise<unknown>): Promise<void> {
+  armed = true
+  await work()
+}
+
+const scenario = SCENARIOS[fatal.split(':')[0] ?? '']
+if (scenario !== undefined) {
   const subject = await server.create({ ttlMs: 600_000 })
   await server.run(subject.id, 'echo kept >/tmp/kept')
   answered('subject', subject.id)
-  if (scenario === 'resume') await server.plane.pause(caller, subject.id)
-  armed = true
-  if (scenario === 'pause') await server.plane.pause(caller, subject.id)
-  if (scenario === 'resume') await server.plane.resume(caller, subject.id)
-  if (scenario === 'stop') await server.plane.stop(caller, subject.id)
-  if (scenario === 'delete') await server.plane.delete(caller, subject.id)
-  if (scenario === 'renew') await server.plane.renew(caller, subject.id, 1_200_000)
+  await scenario(subject.id)
 } else {
   armed = true
   const created = await Promise.all([server.create({}, 'key'), server.create()])

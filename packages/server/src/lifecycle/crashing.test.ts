@@ -3,11 +3,12 @@ import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { STEPS } from './steps.ts'
-import { TestHome, type TestServer } from './test-server.ts'
+import { EVERYTHING, NEVER, TestHome, type TestServer } from './test-server.ts'
 
 /** Runs a server until it dies at the step, and gives what its clients were answered. */
-async function crash(home: TestHome, step: string): Promise<Map<string, string>> {
-  const victim = spawn(process.execPath, [join(import.meta.dirname, 'crash-victim.ts'), home.path, step], {
+async function crash(home: TestHome, step: string, ...unkeyed: string[]): Promise<Map<string, string>> {
+  const program = join(import.meta.dirname, 'crash-victim.ts')
+  const victim = spawn(process.execPath, [program, home.path, step, ...unkeyed], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [output, signal] = await Promise.all([
@@ -33,9 +34,17 @@ async function expectAgreement(home: TestHome, server: TestServer): Promise<Reco
   expect(Object.values(states).filter((state) => !['running', 'paused', 'stopped'].includes(state))).toEqual([])
   expect(await home.keepers()).toEqual(alive)
   expect(await home.directories()).toEqual(alive)
+  expect(await home.snapshots()).toEqual(await expectedSnapshots(server))
   expect(await server.store.operations.claim({ owner: 'nobody', leaseMs: 1, limit: 10 })).toEqual([])
   expect(server.problems).toEqual([])
   return states
+}
+
+/** Those that are told of, and the points of the forks that live. */
+async function expectedSnapshots(server: TestServer): Promise<string[]> {
+  const { items } = await server.plane.list(await server.caller(), EVERYTHING)
+  const origins = items.flatMap(({ origin }) => origin ?? [])
+  return [...new Set([...origins, ...(await server.snapshots()).map(({ id }) => id)])].toSorted()
 }
 
 /** Its command goes on, and its output from the beginning is there. */
@@ -54,7 +63,10 @@ async function expectTicking(server: TestServer, answered: ReadonlyMap<string, s
 }
 
 async function expectNothingAfterDeletes(home: TestHome, server: TestServer): Promise<void> {
-  for (const id of Object.keys(await server.states())) await server.plane.delete(await server.caller(), id)
+  const caller = await server.caller()
+  for (const id of Object.keys(await server.states())) await server.plane.delete(caller, id)
+  for (const { id } of await server.snapshots()) await server.plane.snapshots.remove(caller, id)
+  expect(await home.snapshots()).toEqual([])
   expect([await server.states(), await home.directories(), await home.keepers(), home.mounts()]).toEqual([
     {},
     [],
@@ -75,8 +87,23 @@ describe('a server that is killed', () => {
     expect(states[bystander]).toBe('running')
     await expectTicking(server, answered)
     await expectOutcome(server, step, states, answered.get('subject') ?? '')
+    await expectCopies(server, step, answered.get('subject') ?? '')
     await expectNothingAfterDeletes(home, server)
   })
+
+  it.each(['snapshot:taken', 'fork:launched'])(
+    'at %s takes back what nobody will ask for again',
+    { timeout: 60_000 },
+    async (step) => {
+      await using home = await TestHome.make()
+      const answered = await crash(home, step, 'unkeyed')
+      await using server = await home.start()
+      const states = await expectAgreement(home, server)
+      expect([Object.keys(states).length, await server.snapshots()]).toEqual([2, []])
+      expect(await server.run(answered.get('subject') ?? '', 'cat /tmp/kept')).toBe('kept\n')
+      await expectNothingAfterDeletes(home, server)
+    },
+  )
 
   it.each(['recovery:claimed', 'recovery:discarded'])(
     'again at %s recovers once more',
@@ -102,7 +129,7 @@ async function expectOutcome(
   states: Record<string, string>,
   subject: string,
 ): Promise<void> {
-  const [kind] = step.split(':')
+  const [kind = ''] = step.split(':')
   if (kind === 'create') {
     const { id } = await server.create({}, 'key')
     expect(await server.run(id, 'echo works')).toBe('works\n')
@@ -110,9 +137,9 @@ async function expectOutcome(
     expect(Object.keys(states).length).toBeLessThanOrEqual(step === 'create:done' ? 3 : 2)
     return
   }
-  const expected = { pause: 'paused', resume: 'running', delete: undefined, stop: 'stopped', renew: 'running' }
-  expect(states[subject]).toBe(expected[kind as keyof typeof expected])
-  if (kind === 'pause' || kind === 'resume' || kind === 'renew') {
+  const expected: Record<string, string | undefined> = { pause: 'paused', delete: undefined, stop: 'stopped' }
+  expect(states[subject]).toBe(kind in expected ? expected[kind] : 'running')
+  if (kind !== 'delete' && kind !== 'stop') {
     expect(await server.run(subject, 'cat /tmp/kept')).toBe('kept\n')
   }
   if (kind === 'renew') {
@@ -121,4 +148,26 @@ async function expectOutcome(
     using use = await server.plane.use(await server.caller(), subject)
     expect(use.sandbox.info.expiresAt.toISOString()).toBe(expiresAt)
   }
+}
+
+/** What became of snapshots and forks that were under way: they are given to who asks again. */
+async function expectCopies(server: TestServer, step: string, subject: string): Promise<void> {
+  const [kind] = step.split(':')
+  const caller = await server.caller()
+  const call = { idempotencyKey: 'key', signal: NEVER }
+  if (kind === 'snapshot') {
+    const { id } = await server.plane.copies.snapshot(caller, subject, { name: 'taken' }, call)
+    expect((await server.snapshots()).map((info) => [info.id, info.name])).toEqual([[id, 'taken']])
+    const copy = await server.create({ from: 'taken' })
+    expect(await server.run(copy.id, 'cat /tmp/kept')).toBe('kept\n')
+  }
+  if (kind === 'remove') expect(await server.snapshots()).toEqual([])
+  if (kind === 'import') expect((await server.snapshots()).map(({ name }) => name)).toEqual(['taken'])
+  if (kind === 'fork') {
+    const { children } = await server.plane.copies.fork(caller, subject, { count: 2 }, call)
+    expect(children.map(({ state, parent }) => [state, parent])).toEqual([1, 2].map(() => ['running', subject]))
+    for (const { id } of children) expect(await server.run(id, 'cat /tmp/kept')).toBe('kept\n')
+    expect(Object.keys(await server.states()).length).toBe(4)
+  }
+  if (kind === 'merge') expect(await server.run(subject, 'cat /tmp/made')).toBe('made\n')
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CreateSandbox, SandboxView } from '@hearth/contract'
+import type { CreateSandbox, SandboxView, SnapshotInfo } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import type { Caller, ListQuery } from '../control-plane.ts'
 import { openStore, type Store } from '../state/index.ts'
@@ -75,6 +75,11 @@ export class TestServer implements AsyncDisposable {
     return Object.fromEntries(items.map(({ id, state }) => [id, state]))
   }
 
+  async snapshots(): Promise<readonly SnapshotInfo[]> {
+    const { items } = await this.plane.snapshots.list(await this.caller(), { limit: 1000, cursor: null })
+    return items
+  }
+
   async events(sandboxId: string): Promise<string[]> {
     return (await this.store.events.page({ sandboxId })).events.map(({ type }) => type)
   }
@@ -105,6 +110,12 @@ export class TestHome implements AsyncDisposable {
   /** Ids of the sandboxes that have a directory. */
   async directories(): Promise<string[]> {
     const names: string[] = await readdir(join(this.path, 'sandboxes')).catch(() => [])
+    return names.toSorted()
+  }
+
+  /** Ids of all that is in the store of snapshots, also of what is half-made. */
+  async snapshots(): Promise<string[]> {
+    const names: string[] = await readdir(join(this.path, 'store/snapshots')).catch(() => [])
     return names.toSorted()
   }
 

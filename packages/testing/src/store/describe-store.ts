@@ -8,6 +8,7 @@ import { describeQuotas, type QuotaSuiteOptions } from './quotas.ts'
 import { describeRaces } from './races.ts'
 import { describeSandboxList } from './sandbox-list.ts'
 import { describeSandboxes } from './sandboxes.ts'
+import { describeStoredSnapshots } from './snapshots.ts'
 import { describeTransactions } from './transactions.ts'
 import type { StoreSuiteOptions } from './store-suite.ts'
 
@@ -26,6 +27,7 @@ const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
   claims: describeClaims,
   events: describeEvents,
   transactions: describeTransactions,
+  snapshots: describeStoredSnapshots,
 }
 
 /** What every store must do, whatever database is below it. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { DEFAULT_LIMITS, newSandboxId, SANDBOX_STATES } from '@hearth/contract'
+import { DEFAULT_LIMITS, newSandboxId, newSnapshotId, SANDBOX_STATES } from '@hearth/contract'
 import { expectRefusal } from '../support/expectations.ts'
 import { newSandbox, useStore, type StoreSuiteOptions } from './store-suite.ts'
 
@@ -20,6 +20,7 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
     const { store, tenant, now } = fixture()
     const owner = await tenant()
     const parentId = newSandboxId()
+    const originId = newSnapshotId()
     const input = newSandbox(owner, now(), {
       id: newSandboxId(),
       metadata: { user: 'ä"\'\\%_', empty: '' },
@@ -27,6 +28,7 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
       spec: { env: { TEXT: '\u{1f525}\n' } },
       idle: { ms: 5000, action: 'pause' },
       parentId,
+      originId,
       hostId: 'host-a',
     })
     const record = await store.sandboxes.insert(input)
@@ -46,6 +48,7 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
       idleAction: 'pause',
       persistent: false,
       parentId,
+      originId,
       hostId: 'host-a',
       lastActiveAt: now(),
       endedAt: null,
