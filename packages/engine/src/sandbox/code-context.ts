@@ -41,8 +41,8 @@ export class CodeContext {
   #cell: CellOutput | null = null
   /** Of the cell that runs. */
   #mark: string | null = null
-  /** Its request is not yet whole on its way to the interpreter. */
-  #writing = false
+  /** Its request, until it is whole on its way to the interpreter. */
+  #writing: Promise<void> | null = null
   /** Up to here the interpreter's output was read. */
   #offset = 0
   #queue: Promise<unknown> = Promise.resolve()
@@ -52,10 +52,15 @@ export class CodeContext {
     this.#captured = options.captured
   }
 
+  /** Resolves when a request that was begun is on its way. */
+  async written(): Promise<void> {
+    await this.#writing
+  }
+
   /** How a copy of the sandbox finds the interpreter; null when there is none that a copy could go on with. */
   state(): Omit<CapturedInterpreter, 'context'> | null {
     if (this.#captured !== null) return this.#captured
-    if (this.#running === null || this.#writing) return null
+    if (this.#running === null || this.#writing !== null) return null
     const { language } = this.#options
     return { language, process: this.#running.process.id, offset: this.#offset, mark: this.#mark }
   }
@@ -85,12 +90,7 @@ export class CodeContext {
     const abort = (): void => void process.kill()
     limits.signal?.addEventListener('abort', abort, { once: true })
     try {
-      this.#writing = true
-      const request = INTERPRETERS[this.#options.language].request(mark, code)
-      void process
-        .write(request)
-        .catch(ignoreEnded)
-        .finally(() => (this.#writing = false))
+      this.#write(process, INTERPRETERS[this.#options.language].request(mark, code))
       const ended = await Promise.race([cell.done.then(() => null), exit])
       assertNotAborted(limits.signal)
       return { ...cell.result(ended), durationMs: performance.now() - started, timedOut, oom: ended?.oom ?? false }
@@ -100,6 +100,16 @@ export class CodeContext {
       this.#cell = null
       this.#mark = null
     }
+  }
+
+  #write(process: Process, request: string): void {
+    const writing = process
+      .write(request)
+      .catch(ignoreEnded)
+      .finally(() => {
+        if (this.#writing === writing) this.#writing = null
+      })
+    this.#writing = writing
   }
 
   async #start(): Promise<Running> {

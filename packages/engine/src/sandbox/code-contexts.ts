@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   CODE_LANGUAGES,
   HearthError,
@@ -13,6 +14,8 @@ import type { Capabilities } from '../drivers/driver.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import { CodeContext } from './code-context.ts'
 
+/** The longest that a capture waits for requests that are on their way. */
+const REQUEST_MS = 500
 const codeSchema = z.string().max(8 * 1024 * 1024)
 const optionsSchema = z.strictObject({
   language: z.enum(CODE_LANGUAGES).default('python'),
@@ -54,6 +57,12 @@ export class CodeContexts {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#still = promise
     try {
+      // An interpreter that got half a request would be of no use to a copy; one that does not take it at once is left out.
+      const entries = [...this.#contexts.values()]
+      await Promise.race([
+        Promise.all(entries.map((entry) => entry.written())),
+        sleep(REQUEST_MS, undefined, { ref: false }),
+      ])
       const states = [...this.#contexts].map(([key, entry]) => ({ state: entry.state(), context: contextOf(key) }))
       return await work(states.flatMap(({ state, context }) => (state === null ? [] : [{ ...state, context }])))
     } finally {

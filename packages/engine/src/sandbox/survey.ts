@@ -11,6 +11,8 @@ export interface Surveyed {
   readonly id: SandboxId
   /** Its keeper lives: it runs, or is paused. */
   readonly alive: boolean
+  /** This process holds it: it made it, or took it up. */
+  readonly heldHere: boolean
   /** Another process than this one holds it, and lives. */
   readonly heldElsewhere: boolean
 }
@@ -30,6 +32,7 @@ async function surveyOne(id: SandboxId, directory: string): Promise<Surveyed> {
   const keeper = readKeeper(directory)
   // A record that cannot be read was left by a crash while it was written; nobody holds what it tells of.
   const record = await readRecord(directory).catch(() => null)
-  const heldElsewhere = record !== null && record.owner.pid !== process.pid && isAlive(record.owner)
-  return { id, alive: keeper !== null && isAlive(keeper), heldElsewhere }
+  const held = record !== null && isAlive(record.owner)
+  const heldHere = held && record.owner.pid === process.pid
+  return { id, alive: keeper !== null && isAlive(keeper), heldHere, heldElsewhere: held && !heldHere }
 }
