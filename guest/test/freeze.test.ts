@@ -97,6 +97,29 @@ describe('freezing', () => {
     server.close()
   })
 
+  it('keeps a process whose input was on its way, and takes its input again after Hello', async () => {
+    const { guest, directory } = fixture
+    const go = `${directory}/go-3`
+    const command = 'until [ -e "$0" ]; do sleep 0.01; done; wc -c'
+    const old = guest.request('Spawn', { ...SPAWN, flags: 4, argv: ['sh', '-c', command, go] })
+    const { process } = await old.expect('Spawned')
+    const { bytes } = await old.expect('Credit')
+    old.send('Data', { bytes: Buffer.alloc(Math.min(bytes, 100_000), 'x') })
+    await freeze()
+    await guest.hello()
+    const again = guest.request('Attach', { process, offset: 0n })
+    await again.expect('Spawned')
+    const input = guest.request('Stdin', { process })
+    await input.expect('Credit')
+    input.send('Data', { bytes: Buffer.from('more') })
+    await writeFile(go, '')
+    input.send('Eof', {})
+    const count = Number(output(await again.all()))
+    // What a pipe had not taken when the session ended is gone with it.
+    expect(count).toBeGreaterThanOrEqual(4)
+    expect(count).toBeLessThanOrEqual(100_004)
+  })
+
   it('drops the session at any other message while it is frozen', async () => {
     const { guest } = fixture
     await freeze()
