@@ -1,6 +1,6 @@
 import type { SandboxInfo } from '@hearth/contract'
 import { describeFork } from '@hearth/testing'
-import { afterAll, describe, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { ApiProcess } from './support/api-process.ts'
 
 /** What a client sees of forks is the same code on every rung: once is enough. `fork.test.ts` has them all, without the server. */
@@ -24,6 +24,51 @@ if (report?.probe.available === true) {
       return infos
     },
     snapshots: hearth.snapshots,
+  })
+
+  describe('forks over HTTP', () => {
+    test('are compared, merged and seen as a tree', async () => {
+      await using parent = await hearth.create({ rung: RUNG })
+      await parent.files.write('/tmp/shared', 'base')
+      const { children } = await parent.fork(2)
+      const [left, right] = children
+      if (left === undefined || right === undefined) throw new Error('there are fewer than two')
+      await left.files.write('/tmp/shared', 'left')
+      await left.files.write('/tmp/dot.ted', new Uint8Array([0, 255]))
+      const changes = await left.diff({ contentBytes: 10, paths: ['/tmp/shared', '/tmp/dot.ted'] })
+      expect(changes.map(({ path, change, content }) => [path, change, [...(content ?? [])]])).toEqual([
+        ['/tmp/dot.ted', 'added', [0, 255]],
+        ['/tmp/shared', 'changed', [...Buffer.from('left')]],
+      ])
+      expect(await parent.merge(left, { paths: ['/tmp/shared'] })).toMatchObject({
+        applied: [{ path: '/tmp/shared', change: 'changed' }],
+        conflicts: [],
+      })
+      expect(await parent.files.readText('/tmp/shared')).toBe('left')
+      await left.kill()
+      await expect(parent.merge(left)).rejects.toMatchObject({ code: 'sandbox_not_found' })
+      expect((await parent.tree()).map(({ id, parent: of }) => [id, of])).toEqual([
+        [parent.id, null],
+        [right.id, parent.id],
+      ])
+      await right.kill()
+    })
+
+    test('go to another host as snapshots in one file', async () => {
+      await using sandbox = await hearth.create({ rung: RUNG })
+      await sandbox.files.write('/tmp/file', 'carried')
+      const taken = await sandbox.snapshot({ name: 'out.1' })
+      const brought = await hearth.snapshots.import(await hearth.snapshots.export('out.1'), { name: 'in.1' })
+      expect(brought.id).not.toBe(taken.id)
+      {
+        await using copy = await hearth.create({ from: 'in.1' })
+        expect(await copy.files.readText('/tmp/file')).toBe('carried')
+      }
+      await expect(hearth.snapshots.import(new Uint8Array(100))).rejects.toMatchObject({ code: 'snapshot_corrupt' })
+      await expect(hearth.snapshots.get('../keys')).rejects.toMatchObject({ code: 'invalid_request' })
+      for (const { id } of await hearth.snapshots.list()) await hearth.snapshots.remove(id)
+      expect(await hearth.snapshots.list()).toEqual([])
+    })
   })
 } else {
   describe(RUNG, () => {

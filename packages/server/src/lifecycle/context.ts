@@ -16,8 +16,8 @@ export interface Context {
   readonly admission: Admission
   /** Creates, forks and snapshots under way in this process, by operation: who comes with the same key waits here. */
   readonly underWay: Map<string, Promise<unknown>>
-  /** Snapshots that are being imported in this process. */
-  readonly importing: Set<SnapshotId>
+  /** Snapshots that are being imported or removed in this process. */
+  readonly snapshotsInWork: Set<SnapshotId>
   readonly step: (name: Step) => void
   /** For what fails while nobody waits for it. */
   readonly report: (what: string, error: unknown) => void

@@ -87,7 +87,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
         live: new LiveSandboxes({ idle: (live) => void becomeIdle(context, live) }),
         admission: new Admission(() => measureHost(home), options.admission),
         underWay: new Map(),
-        importing: new Set(),
+        snapshotsInWork: new Set(),
         step: options.onStep ?? (() => undefined),
         report,
       }

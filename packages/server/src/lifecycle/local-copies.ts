@@ -45,13 +45,16 @@ export class LocalCopies implements CopyControl {
     const context = this.#context
     const asked = parseInput(takeSnapshotSchema, request, 'request')
     const live = await findLive(context, caller, id)
-    using _used = live.use()
-    // A capture that has begun is short, and ends by itself: nobody waits for it who has gone.
-    const work = live.inTurn(async () => {
+    // Who has a key comes back for the snapshot; for anybody else it is abandoned with the call.
+    const abandon = idempotencyKey === null ? signal : null
+    const work = live.inTurn(async (): Promise<Operation> => {
+      using _used = live.use()
       const { operation, created } = await beginSnapshot(context, live, asked, idempotencyKey)
-      return created ? await trackWork(context, operation, finishSnapshot(context, live, operation)) : operation
+      if (!created) return operation
+      return await trackWork(context, operation, finishSnapshot(context, live, operation, abandon))
     })
-    const operation = await outcomeOf(context, await unlessAborted(work, signal), signal)
+    const begun = idempotencyKey === null ? await work : await unlessAborted(work, signal)
+    const operation = await outcomeOf(context, begun, signal)
     return infoOf(await findSnapshot(context, caller.tenantId, snapshotOf(operation)))
   }
 

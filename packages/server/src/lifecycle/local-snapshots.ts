@@ -74,7 +74,7 @@ export class LocalSnapshots implements SnapshotControl {
     const id = newSnapshotId()
     const bytes = source.declaredBytes ?? 0
     const row = { id, tenantId, hostId: context.hostId, state: 'importing', name, sandboxId: null, bytes } as const
-    context.importing.add(id)
+    context.snapshotsInWork.add(id)
     try {
       await context.store.transaction((session) => snapshotWithinQuota(session, row))
       try {
@@ -86,7 +86,7 @@ export class LocalSnapshots implements SnapshotControl {
         throw error
       }
     } finally {
-      context.importing.delete(id)
+      context.snapshotsInWork.delete(id)
     }
   }
 

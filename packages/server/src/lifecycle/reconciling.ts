@@ -40,7 +40,9 @@ async function endGone(context: Context, live: LiveSandbox): Promise<void> {
 }
 
 async function removeOrphan(context: Context, entry: Surveyed, known: ReadonlySet<string>): Promise<void> {
-  if (entry.heldElsewhere || known.has(entry.id) || context.live.get(entry.id) !== null) return
+  // What this process holds without a row is the engine's own: it looks into a snapshot, for example, and ends it itself.
+  if (entry.heldElsewhere || entry.heldHere) return
+  if (known.has(entry.id) || context.live.get(entry.id) !== null) return
   const record = await context.store.sandboxes.find(entry.id)
   const owned = record !== null && record.state !== 'stopped' && record.state !== 'failed'
   if (!owned) await context.hearth.discard(entry.id)

@@ -57,7 +57,7 @@ async function recoverSnapshot(context: Context, live: LiveSandbox | null, opera
     finished: trackWork(
       context,
       operation,
-      live.inTurn(() => finishSnapshot(context, live, operation)),
+      live.inTurn(() => finishSnapshot(context, live, operation, null)),
     ),
   }
 }

@@ -7,8 +7,13 @@ import { removeFromHost } from './snapshotting.ts'
 export async function removeSnapshot(context: Context, record: SnapshotRecord): Promise<void> {
   await requireUnused(context, record.tenantId, record.id)
   if (!(await context.store.snapshots.retire(record.id))) throw snapshotNotFound(record.id)
-  context.step('remove:begun')
-  await finishRemovingSnapshot(context, record)
+  context.snapshotsInWork.add(record.id)
+  try {
+    context.step('remove:begun')
+    await finishRemovingSnapshot(context, record)
+  } finally {
+    context.snapshotsInWork.delete(record.id)
+  }
 }
 
 /** A sandbox that was made of it still lives. Also of the point of a fork, which is nobody's to remove. */
@@ -37,10 +42,10 @@ async function finishRemovingSnapshot(context: Context, record: SnapshotRecord):
   })
 }
 
-/** What the last life of this server left of removals and imports; what is being imported now stays. */
+/** What the last life of this server left of removals and imports. */
 export async function settleSnapshots(context: Context): Promise<void> {
   for (const record of await context.store.snapshots.ofHost(context.hostId, ['deleting', 'importing'])) {
-    if (context.importing.has(record.id)) continue
+    if (context.snapshotsInWork.has(record.id)) continue
     try {
       if (record.state === 'deleting') await finishRemovingSnapshot(context, record)
       else await forgetImport(context, record.id)

@@ -7,6 +7,7 @@ import { requireResting } from './forking.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { failure } from './pausing.ts'
+import { givenUp } from './replaying.ts'
 import { takeUp } from './taking-up.ts'
 
 type Request = z.output<typeof takeSnapshotSchema>
@@ -49,8 +50,16 @@ export async function beginSnapshot(
   })
 }
 
-/** Takes it and writes down that it is there; when it cannot be taken, nothing of it is left. Called in turn. */
-export async function finishSnapshot(context: Context, live: LiveSandbox, operation: Operation): Promise<Operation> {
+/**
+ * Takes it and writes down that it is there; when it cannot be taken, or when nobody waits for it any more, nothing of it is left. Called in
+ * turn.
+ */
+export async function finishSnapshot(
+  context: Context,
+  live: LiveSandbox,
+  operation: Operation,
+  signal: AbortSignal | null,
+): Promise<Operation> {
   const id = snapshotOf(operation)
   const { memory, metadata } = operation.request as SnapshotOptions
   try {
@@ -63,6 +72,7 @@ export async function finishSnapshot(context: Context, live: LiveSandbox, operat
         ...(metadata === undefined ? {} : { metadata }),
       })
       context.step('snapshot:taken')
+      if (signal?.aborted === true) throw givenUp(signal)
       const done = await settleSnapshot(context, operation, info)
       context.step('snapshot:done')
       return done
