@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
 import { arch } from 'node:os'
 import { HearthError, type Limits } from '@hearth/contract'
 import type { SnapshotManifest } from '../../store/snapshot-manifest.ts'
@@ -10,30 +11,38 @@ export interface CheckpointFacts extends Record<string, string> {
   readonly runsc: string
   readonly platform: string
   readonly architecture: string
+  /** Digest of our own program, whose code a restored sandbox takes from the file again. */
+  readonly guest: string
   /** Words with a blank between them, in alphabetical order. */
   readonly cpuFeatures: string
 }
 
 const known = new Map<string, Promise<CheckpointFacts>>()
 
-export function hostFacts(runsc: Runsc): Promise<CheckpointFacts> {
-  const key = `${runsc.platform} ${runsc.program}`
-  const facts = known.get(key) ?? readFacts(runsc)
+export async function hostFacts(runsc: Runsc, guest: string): Promise<CheckpointFacts> {
+  const { mtimeMs, ino, size } = await stat(guest)
+  const key = `${runsc.platform} ${runsc.program} ${guest} ${mtimeMs} ${ino} ${size}`
+  const facts = known.get(key) ?? readFacts(runsc, guest)
   known.set(key, facts)
   facts.catch(() => known.delete(key))
-  return facts
+  return await facts
 }
 
-async function readFacts({ program, platform }: Runsc): Promise<CheckpointFacts> {
-  const [runsc, information] = await Promise.all([programVersion(program), readFile('/proc/cpuinfo', 'utf8')])
+async function readFacts({ program, platform }: Runsc, guest: string): Promise<CheckpointFacts> {
+  const [runsc, information, own] = await Promise.all([
+    programVersion(program),
+    readFile('/proc/cpuinfo', 'utf8'),
+    readFile(guest),
+  ])
   const features = /^(?:flags|Features)\s*:(.*)$/m.exec(information)?.[1]?.trim().split(/\s+/) ?? []
-  return { runsc, platform, architecture: arch(), cpuFeatures: features.toSorted().join(' ') }
+  const digest = createHash('sha256').update(own).digest('hex')
+  return { runsc, platform, architecture: arch(), guest: digest, cpuFeatures: features.toSorted().join(' ') }
 }
 
 /** Throws `snapshot_incompatible`, and names what differs, when processes of the snapshot cannot go on here. */
 export function checkFacts({ memory, info }: SnapshotManifest, limits: Limits, here: CheckpointFacts): void {
   const captured = memory?.facts ?? {}
-  const differences = (['runsc', 'platform', 'architecture'] as const)
+  const differences = (['runsc', 'platform', 'architecture', 'guest'] as const)
     .filter((name) => captured[name] !== here[name])
     .map((name) => `${name} was ${captured[name] ?? 'unknown'} and is ${here[name]}`)
   const features = new Set(here.cpuFeatures.split(' '))

@@ -135,7 +135,7 @@ describe.skipIf(!works)('memory of gVisor', { timeout: 60_000 }, () => {
 })
 
 describe('what a checkpoint depends on', () => {
-  const here = { runsc: 'runsc 1', platform: 'systrap', architecture: 'x64', cpuFeatures: 'avx sse' }
+  const here = { runsc: 'runsc 1', platform: 'systrap', architecture: 'x64', guest: 'ours', cpuFeatures: 'avx sse' }
   const manifest = (facts: Record<string, string>, bytes = 1): SnapshotManifest =>
     ({
       info: { id: 'sn_1', limits: DEFAULT_LIMITS },
@@ -155,6 +155,7 @@ describe('what a checkpoint depends on', () => {
     }
     expect(refused({ runsc: 'runsc 2' })).toContain('runsc was runsc 2 and is runsc 1')
     expect(refused({ platform: 'ptrace' })).toContain('platform was ptrace')
+    expect(refused({ guest: 'another' })).toContain('guest was another')
     expect(refused({ cpuFeatures: 'avx avx512f sse' })).toContain('this processor lacks avx512f')
     expect(refused({}, { ...DEFAULT_LIMITS, pids: DEFAULT_LIMITS.pids + 1 })).toContain('pids')
     expect(refused({}, DEFAULT_LIMITS, DEFAULT_LIMITS.memoryBytes + 1)).toContain('memory needs')

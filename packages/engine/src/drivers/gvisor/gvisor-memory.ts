@@ -22,8 +22,14 @@ export class GvisorMemory implements RuntimeMemory {
     this.ahead = new AheadStock(runsc)
   }
 
-  async obstacle(_input: unknown, { facts }: RuntimeContext): Promise<string | null> {
-    return facts.root ? null : 'runsc restores only what root has started'
+  async obstacle(
+    { sandboxDirectory }: { readonly sandboxDirectory: string },
+    { facts, paths }: RuntimeContext,
+  ): Promise<string | null> {
+    if (!facts.root) return 'runsc restores only what root has started'
+    // SAFETY: its code is not part of a checkpoint, so that another program in the same place would be executed in the middle.
+    const [program, started] = await Promise.all([stat(paths.guest), stat(join(sandboxDirectory, 'keeper.pid'))])
+    return program.ctimeMs > started.mtimeMs ? 'the guest program was replaced since the sandbox was started' : null
   }
 
   async capture(
@@ -35,7 +41,7 @@ export class GvisorMemory implements RuntimeMemory {
     const state = join(stagePath(sandboxDirectory, facts.root), 'state')
     const [socket, kernel, direct] = await Promise.all([
       controlSocket(sandboxDirectory, join(state, `runsc-${CONTAINER}.sock`)),
-      this.#runsc(context).then(hostFacts),
+      this.#runsc(context).then((runsc) => hostFacts(runsc, paths.guest)),
       isLoopMount(paths.store),
       mkdir(memory, { mode: 0o700 }),
     ])
@@ -48,7 +54,7 @@ export class GvisorMemory implements RuntimeMemory {
   }
 
   async check(manifest: SnapshotManifest, limits: Limits, context: RuntimeContext): Promise<void> {
-    checkFacts(manifest, limits, await hostFacts(await this.#runsc(context)))
+    checkFacts(manifest, limits, await hostFacts(await this.#runsc(context), context.paths.guest))
   }
 }
 
