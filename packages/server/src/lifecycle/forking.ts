@@ -8,6 +8,7 @@ import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
 import { failure } from './pausing.ts'
+import { givenUp } from './replaying.ts'
 import { takeUp } from './taking-up.ts'
 import { eventOf } from './transitions.ts'
 import { requireAlive } from './view.ts'
@@ -85,6 +86,7 @@ export async function finishFork(
         signal,
       })
       context.step('fork:launched')
+      if (signal.aborted) throw givenUp(signal)
       const done = await settleFork(context, parent, children, operation, result)
       context.step('fork:done')
       return done

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
+import { DEFAULT_QUOTAS } from '@hearth/contract'
 import { describeStore, type TestDatabase } from '@hearth/testing/store'
 import { createWithinQuota, openStore } from './index.ts'
 import { describeProcesses } from './processes/describe-processes.ts'
@@ -34,6 +35,26 @@ it('keeps the database and its journal to the owner', async () => {
   await using store = await database.connect()
   await store.tenants.create({ name: 'a' })
   for (const suffix of ['', '-wal', '-shm']) expect((await stat(database.path + suffix)).mode & 0o777).toBe(0o600)
+})
+
+it('brings a database of before snapshots up to date', async () => {
+  await using database = await open()
+  {
+    await using store = await database.connect()
+    await store.tenants.create({ name: 'old' })
+  }
+  using before = new DatabaseSync(database.path)
+  before.exec(`drop index sandboxes_by_origin_id; alter table sandboxes drop column origin_id;
+    drop index snapshots_by_tenant_id_name; drop index snapshots_by_host_id_state;
+    alter table snapshots drop column name; alter table snapshots drop column state; alter table snapshots drop column host_id;
+    delete from kysely_migration where name = '002-snapshots';
+    update tenants set quotas = '{"sandboxes":3}'`)
+  before.close()
+  await using store = await database.connect()
+  const tenant = await store.tenants.findByName('old')
+  expect(tenant?.quotas).toEqual({ ...DEFAULT_QUOTAS, sandboxes: 3 })
+  expect(await store.sandboxes.list({ tenantId: tenant?.id ?? '' })).toEqual({ sandboxes: [], next: null })
+  expect(await store.snapshots.list(tenant?.id ?? '', { limit: 1 })).toEqual({ snapshots: [], next: null })
 })
 
 it('refuses a url that it does not know without repeating it', async () => {
