@@ -1,5 +1,6 @@
 // Arbitrary bytes as the stream of a host: cutting into frames, sessions, channels, credit and every decoder. The requests themselves
 // are replaced, since they would act on this machine.
+#include "configure.h"
 #include "channel.h"
 #include "framing.h"
 #include "freeze.h"
@@ -57,6 +58,7 @@ static void touch_list(struct slice_list list) {
     open_channel(channel);                                                        \
   }
 
+struct configuration configuration;
 SERVE(configure, touch(message->hostname), touch(message->entropy), touch_list(message->environment), touch(message->workdir))
 SERVE(spawn, touch_list(message->argv), touch_list(message->environment), touch(message->cwd), touch(message->user))
 SERVE(attach, (void)0)

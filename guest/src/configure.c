@@ -35,6 +35,8 @@ static int set_workdir(struct slice workdir, bool make) {
   char path[PATH_BYTES];
   int error = path_copy(workdir, path);
   if (error) return error;
+  // A machine that was started ahead of time has made it already; under emulation every step counts that it need not repeat.
+  if (make && configuration.workdir_is_made && strcmp(path, configuration.workdir) == 0) return 0;
   if (make) {
     struct user user;
     error = users_find((struct slice){NULL, 0}, &user);
@@ -46,6 +48,7 @@ static int set_workdir(struct slice workdir, bool make) {
     if (!owned && chown(path, user.uid, user.gid) != 0 && errno != EPERM && errno != EINVAL && errno != EROFS) return errno;
   }
   snprintf(configuration.workdir, sizeof configuration.workdir, "%s", path);
+  configuration.workdir_is_made = make;
   return 0;
 }
 
@@ -55,7 +58,7 @@ static int set_user(struct slice wanted) {
   int error = users_find(wanted, &user);
   if (error) return error;
   if (!users_is_own(&user) && !users_can_switch()) return EPERM;
-  users_set_default(wanted);
+  if (users_set_default(wanted)) configuration.workdir_is_made = false;
   return 0;
 }
 

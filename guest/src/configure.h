@@ -9,6 +9,7 @@ struct configuration {
   uint8_t *environment_bytes;
   struct slice_list environment;  // K=V
   uint32_t open_files, pids, retained_output_bytes;
+  bool workdir_is_made;  // for the default user, and no request has come since then
 };
 
 extern struct configuration configuration;

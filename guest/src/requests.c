@@ -1,5 +1,7 @@
 #include "requests.h"
 
+#include "configure.h"
+
 #define REQUEST(constant, name)                                \
   case constant: {                                             \
     struct message_##name message;                             \
@@ -15,6 +17,8 @@
     return true;
 
 bool requests_receive(uint8_t type, uint32_t channel, struct slice payload) {
+  // Whatever it is, it may take away what was made.
+  if (type != MESSAGE_CONFIGURE) configuration.workdir_is_made = false;
   switch (type) {
     REQUEST(MESSAGE_CONFIGURE, configure)
     REQUEST(MESSAGE_SPAWN, spawn)

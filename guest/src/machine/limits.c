@@ -18,6 +18,7 @@
 
 static int memory_events = NOT_LOOKED_FOR;
 static int pids_max = -1;
+static unsigned long pids_in_force;
 
 static bool write_text(const char *path, const char *text) {
   int descriptor = open(path, O_WRONLY | O_CLOEXEC);
@@ -38,6 +39,7 @@ bool limits_set_pids(unsigned long count) {
   bool set = write_text(HIERARCHY "/cgroup.subtree_control", "+pids +memory") && (mkdir(GROUP, 0755) == 0 || errno == EEXIST) &&
              write_text(GROUP "/pids.max", text) && write_text(GROUP "/cgroup.procs", "0");
   int error = errno;
+  pids_in_force = count;
   pids_max = open(GROUP "/pids.max", O_WRONLY | O_CLOEXEC);
   memory_events = open(GROUP "/memory.events", O_RDONLY | O_CLOEXEC);
   umount2(HIERARCHY, MNT_DETACH);
@@ -47,9 +49,11 @@ bool limits_set_pids(unsigned long count) {
 
 int limits_change_pids(unsigned long count) {
   char text[32];
-  if (pids_max < 0 || count == 0) return 0;
+  if (pids_max < 0 || count == 0 || count == pids_in_force) return 0;
   int length = snprintf(text, sizeof text, "%lu", count + HEADROOM);
-  return pwrite(pids_max, text, (size_t)length, 0) == length ? 0 : errno;
+  if (pwrite(pids_max, text, (size_t)length, 0) != length) return errno;
+  pids_in_force = count;
+  return 0;
 }
 
 // cgroup v2 and v1 of a container, as engines show them. Looked for before anything else runs here.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Limits } from '@hearth/contract'
+import { DEFAULT_LIMITS, type Limits } from '@hearth/contract'
 import type { DirectoryTemplate, Progress } from '../../templates/template.ts'
 import type { RuntimeContext } from '../link-runtime.ts'
 import { makeOnce } from '../staging/write-once.ts'
@@ -33,11 +33,10 @@ const MOST_BAKED = 12
 const DRAFT_MS = 60 * 60_000
 /** Which root it was made from, so that it goes when that is gone. */
 const ORIGIN = 'origin'
-/** Until the sandbox says its own, and nothing of it runs before. */
-const PIDS = 1024
+/** Until the sandbox says its own, and nothing of it runs before. Most say the same. */
+const PIDS = DEFAULT_LIMITS.pids
 /** Another number when what is done before the capture changes. */
-const WARMING = 2
-const OPEN_FILES = 1024
+const WARMING = 3
 
 /** The machine of this shape, booted and captured at first use. */
 export async function bakedMachine(
@@ -82,7 +81,7 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
     cpus,
   })
   await withTrialMachine(parts, context, describe, async (directory, link) => {
-    await warmMachine(link, order.template, { pids: PIDS, openFiles: OPEN_FILES })
+    await warmMachine(link, order.template, { pids: PIDS, openFiles: DEFAULT_LIMITS.openFiles })
     // Its disk is never used without its memory.
     await link.freeze(false)
     const captureDisk = async () => await copyDisk(disk, captured)

@@ -5,10 +5,11 @@ import { greet } from '../greet-machine.ts'
 
 /** What a machine has before it is told who it is. */
 const NAME = 'hearth'
+const BOOT_MS = 120_000
 const COMMAND_MS = 60_000
 
 /**
- * Lets a machine that is about to be baked do once what every sandbox does first: take its configuration, and run a command. Whatever goes on
+ * Lets a machine that is about to be baked do once what every sandbox does first: run a command, and take its configuration. Whatever goes on
  * from it then has the files of that in memory. Nothing of it is left but the template's working directory, which most sandboxes have.
  */
 export async function warmMachine(
@@ -16,30 +17,31 @@ export async function warmMachine(
   template: DirectoryTemplate,
   limits: { readonly pids: number; readonly openFiles: number },
 ): Promise<void> {
-  const configuration = {
-    hostname: NAME,
-    environment: template.environment,
-    workdir: template.workdir ?? '/',
-    user: template.user ?? '',
-    limits,
-    from: null,
-  }
-  await greet(link, configuration, false)
+  await link.hello({ timeoutMs: BOOT_MS })
+  await runShell(link)
+  const workdir = template.workdir ?? '/'
+  // The last, so that the guest knows of nothing that has touched the working directory since.
+  await greet(
+    link,
+    { hostname: NAME, environment: template.environment, workdir, user: template.user ?? '', limits, from: null },
+    false,
+  )
+}
+
+async function runShell(link: Link): Promise<void> {
   const never = Promise.withResolvers<never>().promise
   const machine = new LinkMachine({ link, ended: never, kill: async () => undefined, release: async () => undefined })
+  const command = {
+    env: {},
+    cwd: null,
+    user: null,
+    timeoutMs: COMMAND_MS,
+    pty: null,
+    stdin: 'none',
+    mergeOutput: false,
+  } as const
   // An image without a shell has nothing to be warmed.
-  const started = await machine
-    .spawn({
-      command: ['/bin/sh', '-c', ':'],
-      env: {},
-      cwd: null,
-      user: null,
-      timeoutMs: COMMAND_MS,
-      pty: null,
-      stdin: 'none',
-      mergeOutput: false,
-    })
-    .catch(() => null)
+  const started = await machine.spawn({ command: ['/bin/sh', '-c', ':'], ...command }).catch(() => null)
   if (started === null) return
   await started.wait()
   await link.request('Forget', { process: started.id })
