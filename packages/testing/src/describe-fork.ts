@@ -15,11 +15,22 @@ export function describeFork(options: ForkSuiteOptions): void {
     {
       fork: (suite) => {
         const fork = new ForkSuite(options, suite)
-        describe('copies', () => describeCopies(fork))
-        describe('under load', () => describeUnderLoad(fork))
-        describe('refusals', () => describeRefusals(fork))
-        describe('snapshots', () => describeSnapshots(fork))
-        if (capabilities.memory) describe('memory', () => describeMemory(fork))
+        describe('copies', () => {
+          describeCopies(fork)
+        })
+        describe('under load', () => {
+          describeUnderLoad(fork)
+        })
+        describe('refusals', () => {
+          describeRefusals(fork)
+        })
+        describe('snapshots', () => {
+          describeSnapshots(fork)
+        })
+        if (capabilities.memory)
+          describe('memory', () => {
+            describeMemory(fork)
+          })
       },
     },
   )

@@ -46,7 +46,8 @@ export async function statInside(link: Link, path: string): Promise<PresentState
       return { type, size, modifiedNanoseconds: BigInt.asIntN(64, entry.modifiedNanoseconds) }
     })
   } catch (error) {
-    if (HearthError.isInstance(error) && (error.code === 'file_not_found' || error.code === 'not_a_directory')) return null
+    if (HearthError.isInstance(error) && (error.code === 'file_not_found' || error.code === 'not_a_directory'))
+      return null
     throw error
   }
 }
