@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { createReadStream, existsSync, renameSync, writeFileSync } from 'node:fs'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { MANIFEST } from './snapshot-files.ts'
 
 const SEAL = 'memory.json'
 const CHUNK_BYTES = 1024 * 1024
@@ -19,9 +20,12 @@ export function sealInBackground(directory: string): void {
 
 export async function sealMemory(directory: string): Promise<MemorySeal> {
   const seal = await hashMemory(join(directory, 'memory'))
-  const draft = join(directory, `${SEAL}.new`)
-  await writeFile(draft, JSON.stringify(seal), { mode: 0o600 })
-  await rename(draft, join(directory, SEAL))
+  // In one go: a snapshot loses its manifest before it is removed, and nothing may appear in its directory after that.
+  if (existsSync(join(directory, MANIFEST))) {
+    const draft = join(directory, `${SEAL}.new`)
+    writeFileSync(draft, JSON.stringify(seal), { mode: 0o600 })
+    renameSync(draft, join(directory, SEAL))
+  }
   return seal
 }
 
