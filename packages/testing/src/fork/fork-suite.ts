@@ -1,5 +1,5 @@
 import type { CreateFrom, ForkableSandbox, SandboxInfo, SnapshotInfo } from '@hearth/contract'
-import { Suite, type SuiteSkip, type TestOptions } from '../support/suite.ts'
+import type { Suite, SuiteSkip, TestOptions } from '../support/suite.ts'
 import type { DriverCapabilities } from '../support/capabilities.ts'
 
 export interface ForkSuiteOptions {
