@@ -1,5 +1,5 @@
-import type { Rung, Sandbox, SandboxSpec } from '@hearth/contract'
-import type { Capabilities, Hearth } from '@hearth/engine'
+import type { Rung, SandboxSpec } from '@hearth/contract'
+import type { Capabilities, EmbeddedSandbox, Hearth } from '@hearth/engine'
 
 /** What a metric needs to measure one rung. */
 export interface BenchContext {
@@ -9,7 +9,7 @@ export interface BenchContext {
   /** How many samples of something that takes milliseconds. */
   readonly rounds: number
   readonly quick: boolean
-  create(spec?: SandboxSpec): Promise<Sandbox>
+  create(spec?: SandboxSpec): Promise<EmbeddedSandbox>
   /** One line for people while it runs. */
   progress(line: string): void
 }

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { HearthError, parseInput, rungSchema } from '@hearth/contract'
 import { runApiBench } from './api/run-api-bench.ts'
 import { runCliBench } from './cli/run-cli-bench.ts'
+import { runForkBench } from './fork/run-fork-bench.ts'
 import type { BenchReport } from './report/bench-report.ts'
 import { table } from './report/table.ts'
 import { runBench, type BenchOptions } from './run-bench.ts'
@@ -11,6 +12,7 @@ export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<
   rungs: runBench,
   api: runApiBench,
   cli: runCliBench,
+  fork: runForkBench,
 }
 
 export async function runSuite(name: string, options: BenchOptions = {}): Promise<BenchReport> {

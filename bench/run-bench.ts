@@ -49,7 +49,8 @@ export async function runBench(options: BenchOptions = {}): Promise<BenchReport>
   return recorder.finish(options.results)
 }
 
-function contextFor(
+/** What a rung is measured with, or why it cannot be. */
+export function contextFor(
   hearth: Hearth,
   reports: readonly RungReport[],
   rung: Rung,

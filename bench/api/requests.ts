@@ -35,7 +35,12 @@ async function severalKeys(server: ApiProcess): Promise<string[]> {
   return made.map(({ key }) => key)
 }
 
-async function rate(url: string, requests: readonly string[], connections: number, milliseconds: number): Promise<number> {
+async function rate(
+  url: string,
+  requests: readonly string[],
+  connections: number,
+  milliseconds: number,
+): Promise<number> {
   const started = performance.now()
   let answered = 0
   const work = async (request: string): Promise<void> => {

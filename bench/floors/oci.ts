@@ -13,8 +13,13 @@ interface Bundle {
   linux: { namespaces: { type: string }[]; [key: string]: unknown }
 }
 
-/** The bundle of a live sandbox as a person would write it: with its own user namespace and its limits, around `echo`. */
-function equalBundle(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): string {
+/** The bundle of a live sandbox as a person would write it: with its own user namespace and its limits, around another command. */
+export function equalBundle(
+  hearth: Hearth,
+  sandbox: Sandbox,
+  root: FloorRoot,
+  args: string[] = ['/bin/echo', 'ready'],
+): string {
   const source = join(hearth.paths.sandboxes, sandbox.id, 'bundle', 'config.json')
   const bundle = JSON.parse(readFileSync(source, 'utf8')) as Bundle
   const { memoryBytes, pids, cpus } = sandbox.info.limits
@@ -22,7 +27,7 @@ function equalBundle(hearth: Hearth, sandbox: Sandbox, root: FloorRoot): string 
   const changed = {
     ...bundle,
     root: { ...bundle.root, path: root.root },
-    process: { ...bundle.process, args: ['/bin/echo', 'ready'] },
+    process: { ...bundle.process, args },
     mounts: bundle.mounts
       .filter((mount) => !mount.destination.startsWith('/.hearth'))
       .map((mount) => ({ ...mount, source: mount.source.replace(bundle.root.path, root.root) })),
@@ -70,26 +75,22 @@ export function runscFloor(
   helper: FloorHelper,
 ): () => Promise<number> {
   const bundle = equalBundle(hearth, sandbox, root)
-  const { argv } = commandOf(liveRuntime(hearth, sandbox), /^runsc$/)
-  const state = join(root.directory, 'runsc-state')
-  const options = argv
-    .slice(1, argv.indexOf('run'))
-    .filter((word, index, all) => !isRootOption(word) && !isRootOption(all[index - 1] ?? ''))
+  const runsc = runscWords(hearth, sandbox, join(root.directory, 'runsc-state'))
   let count = 0
   return async () =>
     await helper.measure({
-      argv: [
-        argv[0] ?? 'runsc',
-        '--root',
-        state,
-        ...options,
-        'run',
-        '--bundle',
-        bundle,
-        `floor-${process.pid}-${count++}`,
-      ],
+      argv: [...runsc, 'run', '--bundle', bundle, `floor-${process.pid}-${count++}`],
       until: 'output',
     })
+}
+
+/** The program of a live sandbox and its options, up to the command, with another state directory. */
+export function runscWords(hearth: Hearth, sandbox: Sandbox, state: string): string[] {
+  const { argv } = commandOf(liveRuntime(hearth, sandbox), /^runsc$/)
+  const options = argv
+    .slice(1, argv.indexOf('run'))
+    .filter((word, index, all) => !isRootOption(word) && !isRootOption(all[index - 1] ?? ''))
+  return [argv[0] ?? 'runsc', '--root', state, ...options]
 }
 
 function isRootOption(word: string): boolean {

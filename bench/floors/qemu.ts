@@ -2,13 +2,13 @@ import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Sandbox } from '@hearth/contract'
 import { readHostFacts, type Hearth } from '@hearth/engine'
 import { DESCRIPTORS, machineArguments } from '../../packages/engine/src/drivers/microvm/machine-arguments.ts'
 import { findMachineParts } from '../../packages/engine/src/drivers/microvm/machine-parts.ts'
 import { processorsOf } from '../../packages/engine/src/drivers/microvm/machine-plan.ts'
-import { emptyDisk } from '../../packages/engine/src/drivers/microvm/upper-disk.ts'
+import { emptyDisk, UPPER_DISK } from '../../packages/engine/src/drivers/microvm/upper-disk.ts'
 import { commandOf, descriptorFile, liveRuntime } from './live-runtime.ts'
 
 const HELLO = 1
@@ -17,38 +17,73 @@ const DESCRIPTOR = 3
 
 /** The machine of a live sandbox, booted without keeper, confinement and anything kept from before: from spawn until its guest has answered. */
 export async function qemuFloor(hearth: Hearth, sandbox: Sandbox, scratch: string): Promise<() => Promise<number>> {
+  return await floorOf(hearth, sandbox, scratch, 'boot')
+}
+
+/** The same from the files that the live sandbox went on from. */
+export async function qemuRestoreFloor(
+  hearth: Hearth,
+  sandbox: Sandbox,
+  scratch: string,
+): Promise<() => Promise<number>> {
+  return await floorOf(hearth, sandbox, scratch, 'restore')
+}
+
+async function floorOf(
+  hearth: Hearth,
+  sandbox: Sandbox,
+  scratch: string,
+  kind: 'boot' | 'restore',
+): Promise<() => Promise<number>> {
   const { paths } = hearth
   const { limits } = sandbox.info
   const { pid } = commandOf(liveRuntime(hearth, sandbox), /^qemu-system/)
   const facts = await readHostFacts()
   const parts = await findMachineParts({ paths, facts }, () => undefined, false)
-  const empty = await emptyDisk(paths.cache, limits.diskBytes)
+  const restored = kind === 'restore' ? restoredFiles(pid) : null
+  const disk = restored?.disk ?? (await emptyDisk(paths.cache, limits.diskBytes))
   const upper = join(scratch, `upper-${process.pid}.ext4`)
   const files: Readonly<Record<number, string>> = {
     [DESCRIPTORS.kernel]: parts.kernel.image,
     [DESCRIPTORS.initramfs]: parts.initramfs.path,
     [DESCRIPTORS.base]: descriptorFile(pid, DESCRIPTORS.base),
     [DESCRIPTORS.upper]: upper,
+    [DESCRIPTORS.memory]: restored?.memory ?? '',
+    [DESCRIPTORS.state]: restored?.state ?? '',
   }
   const command = machineArguments(parts.qemu, {
     memoryBytes: limits.memoryBytes,
     processors: processorsOf(limits.cpus, facts),
     accelerator: parts.accelerator,
-    capturable: false,
-    start: { kind: 'boot', pids: limits.pids },
-  }).map((word) =>
-    word
-      .replace('fd=0', `fd=${DESCRIPTOR}`)
-      .replace(/\/proc\/self\/fd\/(\d+)/, (_, number: string) => files[Number(number)] ?? ''),
-  )
+    capturable: restored !== null,
+    start: restored === null ? { kind: 'boot', pids: limits.pids } : { kind: 'restore' },
+  })
+    // Nobody controls this one.
+    .filter((word, index, all) => !isControl(word) && !isControl(all[index + 1] ?? ''))
+    .map((word) =>
+      word
+        .replace('fd=0', `fd=${DESCRIPTOR}`)
+        .replace(/\/proc\/self\/fd\/(\d+)/, (_, number: string) => files[Number(number)] ?? ''),
+    )
   return async () => {
-    execFileSync('cp', ['--sparse=always', empty, upper])
+    execFileSync('cp', ['--sparse=always', disk, upper])
     try {
       return await boot(command)
     } finally {
       rmSync(upper)
     }
   }
+}
+
+/** What a machine of a template went on from. */
+function restoredFiles(pid: number): { memory: string; state: string; disk: string } {
+  const memory = descriptorFile(pid, DESCRIPTORS.memory)
+  const state = descriptorFile(pid, DESCRIPTORS.state)
+  return { memory, state, disk: join(dirname(dirname(memory)), UPPER_DISK) }
+}
+
+function isControl(word: string): boolean {
+  return /(id|chardev)=control/.test(word)
 }
 
 async function boot(command: readonly string[]): Promise<number> {

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Sandbox } from '@hearth/contract'
 import type { BenchContext } from '../context.ts'
 import { liveRuntime, programOf } from '../floors/live-runtime.ts'
 import type { Measurement } from '../report/row.ts'
+import { proportionalKilobytes, wholeKilobytes } from './process-memory.ts'
 
 /** What an idle sandbox costs on the host, beside what its runtime takes. */
 export async function measureMemory(context: BenchContext): Promise<Measurement[]> {
@@ -31,7 +31,7 @@ export async function measureMemory(context: BenchContext): Promise<Measurement[
     ]
     if (!context.capabilities.processes) return rows
     const own = sandboxes.map((sandbox) => guestAndKeeper(context, sandbox))
-    const whole = sandboxes.map((sandbox) => everything(context, sandbox))
+    const whole = sandboxes.map((sandbox) => wholeKilobytes(context.hearth, sandbox))
     return [
       ...rows,
       {
@@ -54,22 +54,6 @@ function guestAndKeeper(context: BenchContext, sandbox: Sandbox): number {
   const { keeper, pids } = liveRuntime(context.hearth, sandbox)
   const guests = pids.filter((pid) => programOf(pid) === programOf(keeper))
   return [keeper, ...guests].reduce((sum, pid) => sum + proportionalKilobytes(pid), 0)
-}
-
-function everything(context: BenchContext, sandbox: Sandbox): number {
-  const { keeper, pids } = liveRuntime(context.hearth, sandbox)
-  return [keeper, ...pids].reduce((sum, pid) => sum + proportionalKilobytes(pid), 0)
-}
-
-function proportionalKilobytes(pid: number): number {
-  try {
-    const kibibytes = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]
-    return (Number(kibibytes ?? 0) * 1024) / 1000
-  } catch (error) {
-    // It ended between the listing and the reading.
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0
-    throw error
-  }
 }
 
 function garbageCollector(): () => void {

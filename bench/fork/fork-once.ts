@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EmbeddedSandbox } from '@hearth/engine'
+import type { BenchContext } from '../context.ts'
+import { firstOutput } from '../metrics/first-output.ts'
+
+/** Until gVisor has started the containers that wait for the next restore. Nobody can be asked whether it has. */
+const AHEAD_MS = 1000
+
+export interface ForkSample {
+  readonly pausedMs: number
+  /** Until every child has answered its first command. */
+  readonly answeredMs: number
+}
+
+/** Forks, has every child answer, looks at them and ends them. */
+export async function forkOnce(
+  context: BenchContext,
+  parent: EmbeddedSandbox,
+  count: number,
+  look: (children: readonly EmbeddedSandbox[]) => Promise<void> | void = () => undefined,
+): Promise<ForkSample> {
+  await settle(context)
+  const start = performance.now()
+  const { children, pausedMs } = await parent.fork(count)
+  try {
+    const moments = await Promise.all(children.map((child) => firstOutput(child, context.capabilities)))
+    await look(children)
+    return { pausedMs, answeredMs: Math.max(...moments) - start }
+  } finally {
+    await Promise.all(children.map((child) => child.kill()))
+  }
+}
+
+/** What is made ahead is there again, as it would be at an agent's pace. */
+export async function settle({ hearth, rung }: BenchContext): Promise<void> {
+  await hearth.warm()
+  if (rung === 'gvisor') await sleep(AHEAD_MS)
+}
