@@ -1,9 +1,11 @@
 import { Command } from 'commander'
 import type { Finish } from './register/common.ts'
+import { addCopyCommands } from './register/copy-commands.ts'
 import { addHostCommands } from './register/host-commands.ts'
 import { addProcessCommands } from './register/process-commands.ts'
 import { addSandboxCommands } from './register/sandbox-commands.ts'
 import { addServerCommands } from './register/server-commands.ts'
+import { addSnapshotCommands } from './register/snapshot-commands.ts'
 import { addTransferCommands } from './register/transfer-commands.ts'
 import { version } from './version.ts'
 
@@ -34,6 +36,8 @@ export function makeProgram(finish: Finish): Command {
   addSandboxCommands(program, finish)
   addProcessCommands(program, finish)
   addTransferCommands(program, finish)
+  addCopyCommands(program, finish)
+  addSnapshotCommands(program, finish)
   addServerCommands(program, finish)
   return program
 }

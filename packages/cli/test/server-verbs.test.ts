@@ -122,12 +122,17 @@ describe('completion', () => {
     expect(complete('hearth', 'exec', 'sb_')).toEqual(['sb_listed'])
     expect(complete('hearth', 'key', 'cr')).toEqual(['create'])
     expect(complete('hearth', 'key', 'create', '--exp')).toEqual(['--expires'])
+    expect(complete('hearth', 'snapshot', 'exp')).toEqual(['export'])
+    expect(complete('hearth', 'snapshot', 'get', 'sb_')).toEqual(['sb_listed'])
+    expect(complete('hearth', 'create', '--from', 'sb_')).toEqual(['sb_listed'])
+    expect(complete('hearth', 'store', 'gc', '--js')).toEqual(['--json'])
     expect(complete('hearth', 'create', '--rung', 'gv')).toEqual(['gvisor'])
   })
 
   it.each(['zsh', 'fish'])('%s names every command', async (shell) => {
     const { stdout } = await hearth.run(['completion', shell])
-    for (const verb of ['create', 'exec', 'cp', 'port', 'key', 'completion']) expect(stdout).toContain(verb)
+    for (const verb of ['create', 'exec', 'cp', 'port', 'snapshot', 'fork', 'key', 'completion'])
+      expect(stdout).toContain(verb)
   })
 
   it('refuses another shell', async () => {

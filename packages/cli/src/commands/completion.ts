@@ -43,5 +43,6 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
 
 function kindOf(words: string, argument: Argument): Verb['completes'] {
   if (words.startsWith('key')) return words === 'key revoke' ? 'keys' : 'nothing'
-  return ['id', 'ids'].includes(argument.name()) ? 'sandboxes' : 'nothing'
+  if (['snapshot', 'snapshots'].includes(argument.name())) return 'snapshots'
+  return ['id', 'ids', 'parent'].includes(argument.name()) ? 'sandboxes' : 'nothing'
 }

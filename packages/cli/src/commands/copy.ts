@@ -1,15 +1,13 @@
 import { HearthError, type Hearth } from '@hearth/sdk'
 import { CopyProgress } from '../copy/copy-progress.ts'
 import { parseEndpoint, type Endpoint } from '../copy/endpoint.ts'
+import { DEFAULT_MOST_BYTES } from '../copy/most-bytes.ts'
 import { localSource, remoteSource, standardInput, type Source } from '../copy/source.ts'
 import { toLocal, toRemote, toStandardOutput } from '../copy/target.ts'
 import { formatBytes } from '../output/table.ts'
 import { writeJson } from '../output/write.ts'
 import { findSandbox } from '../server/find-sandbox.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
-
-/** What a sandbox may make this machine write, unless more is allowed. */
-const DEFAULT_MOST_BYTES = 16 * 1024 ** 3
 
 export interface CopyOptions extends ServerOptions {
   readonly maxSize?: number

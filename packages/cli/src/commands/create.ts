@@ -1,21 +1,21 @@
-import { Interrupts } from '../interrupts.ts'
+import { interruptible } from '../interruptible.ts'
 import { createSpecOf, type CreateOptions } from '../options/create-options.ts'
-import { signalNumber } from '../exit-codes.ts'
 import { invocation } from '../output/invocation.ts'
 import { presentOne } from '../output/present.ts'
 import { Progress } from '../output/progress.ts'
 import { sandboxView } from '../output/sandbox-view.ts'
 import { table } from '../output/table.ts'
+import { findSnapshot } from '../server/find-snapshot.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
 /** A sandbox that stays until its deadline, or until it is removed. */
 export async function create(options: CreateOptions & ServerOptions): Promise<number> {
-  using interrupts = new Interrupts()
-  try {
+  return await interruptible(async (signal) => {
     await withServer(options, async (hearth) => {
       using progress = new Progress(options.quiet === true || !process.stderr.isTTY)
       progress.say('creating a sandbox')
-      const { details } = await hearth.create(createSpecOf(options), { signal: interrupts.signal })
+      const from = options.from === undefined ? {} : { from: (await findSnapshot(hearth, options.from, signal)).id }
+      const { details } = await hearth.create({ ...createSpecOf(options), ...from }, { signal })
       progress.stop()
       const people = (): string => table([sandboxView.header, sandboxView.row(details)])
       await presentOne(options, { id: details.id, json: details, people })
@@ -24,9 +24,6 @@ export async function create(options: CreateOptions & ServerOptions): Promise<nu
         process.stderr.write(`Remove it: ${invocation()} rm ${details.id}\n`)
       }
     })
-  } catch (error) {
-    if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
-    throw error
-  }
-  return 0
+    return 0
+  })
 }

@@ -2,7 +2,7 @@ import type { ListFilters, SandboxDetails } from '@hearth/sdk'
 import { allOf } from '../all-of.ts'
 import { invocation } from '../output/invocation.ts'
 import { presentList } from '../output/present.ts'
-import { sandboxView } from '../output/sandbox-view.ts'
+import { hasEnded, sandboxView } from '../output/sandbox-view.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
 export interface ListOptions extends ServerOptions {
@@ -12,13 +12,11 @@ export interface ListOptions extends ServerOptions {
   readonly meta?: Readonly<Record<string, string>>
 }
 
-const ENDED: ReadonlySet<string> = new Set(['stopping', 'stopped', 'failed', 'deleting', 'deleted'])
-
 /** The sandboxes that live, newest first; with `--all` or `--state` those that have ended too. */
 export async function list(options: ListOptions): Promise<number> {
   const found = await withServer(options, async (hearth) => await allOf(hearth.list(filtersOf(options))))
   const showsEnded = options.all === true || options.state !== undefined
-  const shown = showsEnded ? found : found.filter(({ state }) => !ENDED.has(state))
+  const shown = showsEnded ? found : found.filter(({ state }) => !hasEnded(state))
   await presentList(options, shown, sandboxView)
   if (process.stdout.isTTY && options.json !== true && options.quiet !== true) hint(found, shown)
   return 0

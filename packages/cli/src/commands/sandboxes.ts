@@ -4,7 +4,7 @@ import { presentList, presentOne, type View } from '../output/present.ts'
 import { sandboxFacts, sandboxView } from '../output/sandbox-view.ts'
 import { formatBytes, table } from '../output/table.ts'
 import { formatDuration } from '../output/time.ts'
-import { eachSandbox } from '../server/each-sandbox.ts'
+import { eachSandbox } from '../server/each-named.ts'
 import { findSandbox } from '../server/find-sandbox.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 

@@ -1,4 +1,4 @@
-import { below, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
+import { below, groups, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
 
 /** Words for `compgen`, by command; ids are asked for when they are wanted. */
 export function bashScript(verbs: readonly Verb[]): string {
@@ -14,8 +14,9 @@ _hearth() {
   fi
   case "$previous" in
     --rung|--at-least) COMPREPLY=($(compgen -W ${quoted(RUNG_WORDS)} -- "$current")); return ;;
+    --from|--since) COMPREPLY=($(compgen -W "$(hearth snapshot ls -q 2>/dev/null)" -- "$current")); return ;;
   esac
-  case "$verb" in key|template) [ "$COMP_CWORD" -gt 2 ] && verb="$verb \${COMP_WORDS[2]}" ;; esac
+  case "$verb" in ${groups(verbs)}) [ "$COMP_CWORD" -gt 2 ] && verb="$verb \${COMP_WORDS[2]}" ;; esac
   case "$verb" in
 ${cases}  esac
   case "$current" in
@@ -23,6 +24,7 @@ ${cases}  esac
   esac
   case "$ids" in
     sandboxes) words="$words $(hearth ls -q 2>/dev/null)" ;;
+    snapshots) words="$words $(hearth snapshot ls -q 2>/dev/null)" ;;
     keys) words="$words $(hearth key ls -q 2>/dev/null)" ;;
   esac
   if [ -n "$words" ]; then COMPREPLY=($(compgen -W "$words" -- "$current")); else COMPREPLY=($(compgen -f -- "$current")); fi
@@ -36,6 +38,6 @@ function caseOf(verb: Verb, second: readonly string[]): string {
   const parts = [`options=${quoted(options.join(' '))}`]
   if (second.length > 0) parts.push(`words=${quoted(second.join(' '))}`)
   if (verb.choices.length > 0) parts.push(`words=${quoted(verb.choices.join(' '))}`)
-  if (verb.completes === 'sandboxes' || verb.completes === 'keys') parts.push(`ids=${verb.completes}`)
+  if (['sandboxes', 'snapshots', 'keys'].includes(verb.completes)) parts.push(`ids=${verb.completes}`)
   return `    ${quoted(verb.words)}) ${parts.join('; ')} ;;\n`
 }

@@ -15,14 +15,22 @@ function linesOf(verb: Verb, second: readonly string[]): string[] {
   const start = `complete -c hearth -n ${quoted(seen.join('; and '))}`
   const options = verb.options.map(({ short, long, description, takesValue }) => {
     const names = `${short === null ? '' : ` -s ${short.slice(1)}`} -l ${long.slice(2)}`
-    const values = long === '--rung' || long === '--at-least' ? ` -a ${quoted(RUNG_WORDS)}` : ''
+    const words = wordsOf(long)
+    const values = words === null ? '' : ` -a ${quoted(words)}`
     return `${start}${names}${takesValue ? ' -x' : ''}${values} -d ${fishQuoted(description)}\n`
   })
   const words = [...second, ...verb.choices]
   if (words.length > 0) options.push(`${start} -f -a ${quoted(words.join(' '))}\n`)
   if (verb.completes === 'sandboxes') options.push(`${start} -f -a '(hearth ls -q 2>/dev/null)'\n`)
+  if (verb.completes === 'snapshots') options.push(`${start} -f -a '(hearth snapshot ls -q 2>/dev/null)'\n`)
   if (verb.completes === 'keys') options.push(`${start} -f -a '(hearth key ls -q 2>/dev/null)'\n`)
   return options
+}
+
+/** What an option takes, where that is known. */
+function wordsOf(option: string): string | null {
+  if (option === '--rung' || option === '--at-least') return RUNG_WORDS
+  return option === '--from' || option === '--since' ? '(hearth snapshot ls -q 2>/dev/null)' : null
 }
 
 /** In fish, a backslash before a quote is how it is written. */

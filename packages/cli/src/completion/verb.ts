@@ -10,7 +10,7 @@ export interface Verb {
     readonly takesValue: boolean
   }[]
   /** What its arguments are. */
-  readonly completes: 'sandboxes' | 'keys' | 'paths' | 'nothing'
+  readonly completes: 'sandboxes' | 'snapshots' | 'keys' | 'paths' | 'nothing'
   readonly choices: readonly string[]
 }
 
@@ -24,6 +24,14 @@ export function quoted(text: string): string {
 /** Names of commands at the top, each once. */
 export function topLevel(verbs: readonly Verb[]): readonly Verb[] {
   return verbs.filter(({ words }) => !words.includes(' '))
+}
+
+/** Names of commands that have others below them. */
+export function groups(verbs: readonly Verb[]): string {
+  return topLevel(verbs)
+    .map(({ words }) => words)
+    .filter((words) => below(verbs, words).length > 0)
+    .join('|')
 }
 
 /** The second words of a group of commands. */

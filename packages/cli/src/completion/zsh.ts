@@ -1,4 +1,4 @@
-import { below, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
+import { below, groups, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
 
 /** Commands and options with their descriptions, for `_arguments` and `_describe`. */
 export function zshScript(verbs: readonly Verb[]): string {
@@ -7,13 +7,14 @@ export function zshScript(verbs: readonly Verb[]): string {
   return `#compdef hearth
 # zsh completion of hearth: hearth completion zsh > "\${fpath[1]}/_hearth"
 _hearth_sandboxes() { local -a ids; ids=(\${(f)"$(hearth ls -q 2>/dev/null)"}); compadd -a ids }
+_hearth_snapshots() { local -a ids; ids=(\${(f)"$(hearth snapshot ls -q 2>/dev/null)"}); compadd -a ids }
 _hearth_keys() { local -a ids; ids=(\${(f)"$(hearth key ls -q 2>/dev/null)"}); compadd -a ids }
 _hearth() {
   local -a verbs
   verbs=(${names.join(' ')})
   if (( CURRENT == 2 )); then _describe command verbs; return; fi
   local verb=$words[2]
-  if [[ $verb == (key|template) ]] && (( CURRENT > 3 )); then
+  if [[ $verb == (${groups(verbs)}) ]] && (( CURRENT > 3 )); then
     verb="$verb $words[3]"
     shift words; (( CURRENT-- ))
   fi
@@ -28,7 +29,7 @@ if [ "$funcstack[1]" = "_hearth" ]; then _hearth "$@"; else compdef _hearth hear
 function caseOf(verb: Verb, second: readonly string[]): string {
   const options = verb.options.map(({ short, long, description, takesValue }) => {
     const names = short === null ? long : `(${short} ${long})${long}`
-    const value = takesValue ? `:value:${long === '--rung' || long === '--at-least' ? `(${RUNG_WORDS})` : ''}` : ''
+    const value = takesValue ? `:value:${valueOf(long)}` : ''
     return quoted(`${names}[${plain(description)}]${value}`)
   })
   return `    ${quoted(verb.words)}) _arguments ${[...options, quoted(rest(verb, second))].join(' ')} ;;\n`
@@ -40,12 +41,20 @@ function rest(verb: Verb, second: readonly string[]): string {
   switch (verb.completes) {
     case 'sandboxes':
       return '1:sandbox:_hearth_sandboxes'
+    case 'snapshots':
+      return verb.words === 'snapshot export' ? '1:snapshot:_hearth_snapshots' : '*:snapshot:_hearth_snapshots'
     case 'keys':
       return '*:key:_hearth_keys'
     case 'paths':
     case 'nothing':
       return '*:file:_files'
   }
+}
+
+/** What an option takes, where that is known. */
+function valueOf(option: string): string {
+  if (option === '--rung' || option === '--at-least') return `(${RUNG_WORDS})`
+  return option === '--from' || option === '--since' ? '_hearth_snapshots' : ''
 }
 
 /** Without what has a meaning in the descriptions of options. */

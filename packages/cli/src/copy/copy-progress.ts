@@ -44,6 +44,7 @@ export class CopyProgress implements Disposable {
   }
 
   #show(path: string): void {
-    this.#progress.say(`${formatBytes(this.#bytes)}, ${this.#entries} entries ${printable(path)}`)
+    const entries = this.#entries === 0 ? '' : `, ${this.#entries} entries ${printable(path)}`
+    this.#progress.say(`${formatBytes(this.#bytes)}${entries}`)
   }
 }

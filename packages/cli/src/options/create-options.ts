@@ -5,6 +5,8 @@ import { addSandboxOptions, sandboxFields, withoutUndefined, type SandboxOptions
 
 /** What only a sandbox that stays has. */
 export interface CreateOptions extends SandboxOptions {
+  /** A snapshot, as a person names it. */
+  readonly from?: string
   readonly ttl?: number
   readonly idle?: number
   readonly idleAction?: 'pause' | 'kill'
@@ -13,6 +15,7 @@ export interface CreateOptions extends SandboxOptions {
 
 export function addCreateOptions(command: Command): Command {
   return addSandboxOptions(command, 'longest run of one command that is waited for, like 30s or 10m')
+    .option('--from <snapshot>', 'a copy of this snapshot, by id or name, instead of a template')
     .option('--ttl <duration>', 'it ends after this time, like 10m (default: 1h)', parseDuration)
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
     .option('--idle-action <action>', 'pause or kill, with --idle')

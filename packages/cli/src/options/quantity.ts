@@ -39,6 +39,11 @@ export function collectPair(text: string, previous: Readonly<Record<string, stri
   return { ...previous, [text.slice(0, separator)]: text.slice(separator + 1) }
 }
 
+/** Collects what is given several times. */
+export function collectWord(text: string, previous: readonly string[] = []): string[] {
+  return [...previous, text]
+}
+
 function split(
   text: string,
   units: Readonly<Record<string, number>>,

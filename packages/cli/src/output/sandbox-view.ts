@@ -4,6 +4,13 @@ import { printable } from './printable.ts'
 import { formatBytes } from './table.ts'
 import { formatAge, formatDuration, formatMoment, formatUntil } from './time.ts'
 
+const ENDED: ReadonlySet<string> = new Set(['stopping', 'stopped', 'failed', 'deleting', 'deleted'])
+
+/** Whether nothing runs in it, and nothing will again. */
+export function hasEnded(state: string): boolean {
+  return ENDED.has(state)
+}
+
 /** Sandboxes in a table. */
 export const sandboxView: View<SandboxDetails> = {
   header: ['ID', 'STATE', 'RUNG', 'TEMPLATE', 'AGE', 'ENDS', 'METADATA'],
@@ -21,7 +28,7 @@ export const sandboxView: View<SandboxDetails> = {
 
 /** All of one sandbox, a line for each fact. */
 export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: string][] {
-  const { limits, idleMs, idleAction, parent, reason, expiresAt } = sandbox
+  const { limits, idleMs, idleAction, parent, origin, reason, expiresAt } = sandbox
   const facts: [string, string | null][] = [
     ['id', sandbox.id],
     ['state', sandbox.state],
@@ -32,6 +39,7 @@ export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: str
     ['ends', expiresAt === null ? 'never' : `${formatMoment(expiresAt)} (${formatUntil(expiresAt)})`],
     ['idle', idleMs === null ? null : `${idleAction ?? 'kill'} after ${formatDuration(idleMs)}`],
     ['parent', parent],
+    ['origin', origin ?? null],
     ['metadata', Object.keys(sandbox.metadata).length === 0 ? null : metadataText(sandbox.metadata)],
     ['memory', formatBytes(limits.memoryBytes)],
     ['cpus', String(limits.cpus)],
@@ -41,7 +49,7 @@ export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: str
   return facts.filter((fact): fact is [string, string] => fact[1] !== null)
 }
 
-function metadataText(metadata: Readonly<Record<string, string>>): string {
+export function metadataText(metadata: Readonly<Record<string, string>>): string {
   return Object.entries(metadata)
     .map(([key, value]) => printable(`${key}=${value}`))
     .join(' ')

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { parsePort } from '../options/port-spec.ts'
+import { collectWord } from '../options/quantity.ts'
 import { addSandboxOptions, type SandboxOptions } from '../options/sandbox-options.ts'
 import { common, examples, type CommonOptions, type Finish } from './common.ts'
 
@@ -94,12 +95,9 @@ function addStore(program: Command, finish: Finish): void {
 function addBench(program: Command, finish: Finish): void {
   const command = program
     .command('bench')
-    .description('measure each rung next to the floor of this machine, or what the API or the CLI costs')
-    .argument('[suite]', 'rungs, api or cli', 'rungs')
-    .option('--rung <name>', 'only this rung (repeatable)', (name: string, previous: string[] | undefined) => [
-      ...(previous ?? []),
-      name,
-    ])
+    .description('measure each rung next to the floor of this machine, or what copies, the API or the CLI cost')
+    .argument('[suite]', 'rungs, fork, api or cli', 'rungs')
+    .option('--rung <name>', 'only this rung (repeatable)', collectWord)
     .option('--quick', 'fewer samples')
   common(command).action(async (suite: string, options: CommonOptions & { quick?: boolean; rung?: string[] }) =>
     finish(await (await import('../commands/bench.ts')).bench(suite, options)),

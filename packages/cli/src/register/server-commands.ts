@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { EventsOptions } from '../commands/events.ts'
 import type { KeyOptions } from '../commands/keys.ts'
-import { parseCount, parseDuration } from '../options/quantity.ts'
+import { collectWord, parseCount, parseDuration } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
 
@@ -33,7 +33,7 @@ function addKey(program: Command, finish: Finish): void {
     .option(
       '--scope <name>',
       'sandbox:read, sandbox:write, sandbox:persistent, exec, files, ports, keys or admin (repeatable; default: what your own key may)',
-      (scope: string, previous: string[] | undefined) => [...(previous ?? []), scope],
+      collectWord,
     )
     .option('--expires <duration>', 'it ends after this time, like 30d', parseDuration)
     .action(async (name: string, options: KeyOptions) => finish(await (await load()).createKey(name, options)))
