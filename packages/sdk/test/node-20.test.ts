@@ -45,7 +45,7 @@ test('the built package needs nothing else', () => {
   expect(files.filter((name) => name.includes('.test.') || name.includes('.fixture.'))).toEqual([])
   for (const name of files) {
     const source = readFileSync(join(built, name), 'utf8')
-    const imports = [...source.matchAll(/\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] ?? '')
+    const imports = [...source.matchAll(/\b(?:from|import)\s*\(?\s*['"]([^'"\n]+)['"]/g)].map((match) => match[1] ?? '')
     for (const specifier of imports) expect(specifier, name).toMatch(/^\.\.?\/.*\.js$/)
     expect(source, name).not.toMatch(/\brequire\(/)
   }
