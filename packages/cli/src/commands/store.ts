@@ -19,6 +19,7 @@ export async function showUsage(options: CommonOptions): Promise<number> {
     row('snapshots', usage.snapshots),
     row('  memory of them', usage.memory),
     row('forks', usage.forks),
+    row('booted machines', usage.baked),
     row('templates', usage.templates),
     row('cache', usage.cache),
   ]

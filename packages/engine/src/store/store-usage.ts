@@ -25,6 +25,8 @@ export interface StoreUsage {
   readonly memory: Share
   /** Snapshots that the children of forks stand on. */
   readonly forks: Share
+  /** Machines that were booted once, for every microVM of their shape to go on from. */
+  readonly baked: Share
   readonly templates: Share
   readonly cache: Share
 }
@@ -49,6 +51,7 @@ export async function storeUsage(paths: HostPaths): Promise<StoreUsage> {
     snapshots: disk(taken),
     memory: { count: withMemory.length, bytes: memoryBytes.reduce((total, bytes) => total + bytes, 0) },
     forks: disk(forks),
+    baked: await directoryShare(paths, join(paths.store, 'baked')),
     templates: await directoryShare(paths, join(paths.templates, 'roots')),
     cache: await directoryShare(paths, paths.cache),
   }
