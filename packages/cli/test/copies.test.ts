@@ -166,6 +166,7 @@ describe('snapshots', () => {
   })
 
   it('go to another host in one file', async () => {
+    await inside(id, 'head -c 4000000 /dev/urandom > /tmp/big')
     await (await client.get(id)).snapshot({ name: 'out' })
     const file = join(hearth.home, 'files', 'out.snapshot')
     const told = await hearth.json<{ bytes: number }>(['snapshot', 'export', 'out', file, '--json'])
@@ -180,9 +181,17 @@ describe('snapshots', () => {
 
     expect(await hearth.json(['snapshot', 'import', file, '--name', 'in', '--json'])).toMatchObject({ name: 'in' })
     expect((await hearth.run(['snapshot', 'import', '-', '-q'], piped.bytes)).stdout).toMatch(/^sn_\S+\n$/)
+    const half = piped.bytes.subarray(0, piped.bytes.length / 2)
+    const { child, finished } = hearth.start(['snapshot', 'import', '-', '--name', 'half'])
+    // More than the pipe holds: it has been read, so that the import is under way.
+    await new Promise((resolve) => child.stdin?.write(half, resolve))
+    child.kill('SIGINT')
+    expect(await finished).toMatchObject({ code: 130, stdout: '' })
+    expect((await client.snapshots.list()).map(({ name }) => name)).toEqual(['out', 'in', null])
+
     const copy = (await client.create({ from: 'in' })).id
     expect(await inside(copy, 'ls /tmp/work')).toContain('shared')
-    await writeFile(file, piped.bytes.subarray(0, piped.bytes.length / 2))
+    await writeFile(file, half)
     expect(await failure('snapshot', 'import', file)).toMatchObject({ code: 'snapshot_corrupt' })
     expect(await failure('snapshot', 'import', hearth.home)).toMatchObject({ code: 'is_a_directory' })
     await remove(copy)
