@@ -8,24 +8,34 @@ const AHEAD_MS = 1000
 
 export interface ForkSample {
   readonly pausedMs: number
-  /** Until every child has answered its first command. */
+  /** Until every child was handed out: its guest has answered and confirmed who it is. */
+  readonly handedOutMs: number
+  /** Until every child has said something by its first command. */
   readonly answeredMs: number
 }
 
-/** Forks, has every child answer, looks at them and ends them. */
+/** Looks at children that live. Where it is given, the times are of no use. */
+export interface Looks {
+  readonly handedOut?: (children: readonly EmbeddedSandbox[]) => Promise<void> | void
+  readonly answered?: (children: readonly EmbeddedSandbox[]) => Promise<void> | void
+}
+
+/** Forks, has every child answer and ends them. */
 export async function forkOnce(
   context: BenchContext,
   parent: EmbeddedSandbox,
   count: number,
-  look: (children: readonly EmbeddedSandbox[]) => Promise<void> | void = () => undefined,
+  looks: Looks = {},
 ): Promise<ForkSample> {
   await settle(context)
   const start = performance.now()
   const { children, pausedMs } = await parent.fork(count)
+  const handedOutMs = performance.now() - start
   try {
+    await looks.handedOut?.(children)
     const moments = await Promise.all(children.map((child) => firstOutput(child, context.capabilities)))
-    await look(children)
-    return { pausedMs, answeredMs: Math.max(...moments) - start }
+    await looks.answered?.(children)
+    return { pausedMs, handedOutMs, answeredMs: Math.max(...moments) - start }
   } finally {
     await Promise.all(children.map((child) => child.kill()))
   }

@@ -7,20 +7,19 @@ import { forkOnce } from './fork-once.ts'
 const WORK = 'head -c 4194304 /dev/zero > /tmp/work && cat /tmp/work > /dev/null'
 
 /** The same work of a parent before a fork and directly after it, while its child is there. */
-export async function measureParent(context: BenchContext): Promise<Measurement> {
-  const { rung } = context
+export async function measureParent(context: BenchContext): Promise<Measurement[]> {
+  const { rung, capabilities } = context
+  if (!capabilities.processes) return []
   await using parent = await context.create()
   const before: number[] = []
   const after: number[] = []
   await work(parent)
   for (let round = 0; round < context.rounds; round++) {
     before.push(await work(parent))
-    await forkOnce(context, parent, 1, async () => {
-      after.push(await work(parent))
-    })
+    await forkOnce(context, parent, 1, { answered: async () => void after.push(await work(parent)) })
   }
   const floors = [{ name: 'before it', samples: before }]
-  return { rung, metric: 'work of the parent after a fork', unit: 'ms', samples: after, floors, target: null }
+  return [{ rung, metric: 'work of the parent after a fork', unit: 'ms', samples: after, floors, target: null }]
 }
 
 async function work(parent: EmbeddedSandbox): Promise<number> {

@@ -17,9 +17,9 @@ interface Samples {
 
 const METRICS: Readonly<Record<keyof Samples, string>> = {
   snapshot: 'snapshot with memory',
-  restore: 'create from that snapshot to the first answer',
-  pause: 'pause of the parent',
-  fork: 'fork to the first answer',
+  restore: 'create from that snapshot, first output',
+  pause: 'fork into 1, pause of the parent',
+  fork: 'fork into 1, first output',
 }
 
 /** The most with a little memory touched, and for each further megabyte. */
