@@ -129,13 +129,15 @@ function encodeMessage<Name extends MessageName>(name: Name, message: Messages[N
 
 describe('messages', () => {
   const names = Object.keys(MESSAGE_TYPES) as MessageName[]
+  /** Their last field is what remains of the payload, whatever its length. */
+  const openEnded: readonly MessageName[] = ['Data', 'Output', 'ListChanges']
 
   test.each(names)('%s comes back as it was sent, and no shorter or longer', (name) => {
     fc.assert(
       fc.property(fieldsOf(name), (message) => {
         const payload = encodeMessage(name, message as Messages[typeof name]).subarray(HEADER_BYTES)
         expect(plain(decode(name, payload))).toEqual(plain(message))
-        if (payload.length > 0 && !('bytes' in message)) {
+        if (payload.length > 0 && !openEnded.includes(name)) {
           expect(() => decode(name, payload.subarray(0, -1))).toThrow(WireError)
           expect(() => decode(name, Buffer.concat([payload, Buffer.alloc(1)]))).toThrow(WireError)
         }
