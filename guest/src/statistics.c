@@ -31,14 +31,20 @@ static bool read_line(const char *process, const char *file, char *text, size_t 
   return true;
 }
 
+// PF_KTHREAD: a thread of the kernel itself. They come and go as the kernel of a machine likes.
+#define KERNEL_THREAD 0x00200000u
+
 // Time of the process and of those it has reaped: over all processes that counts everybody once.
-static uint64_t ticks_of(const char *process) {
+static uint64_t ticks_of(const char *process, bool *kernel) {
   char text[1024];
+  unsigned int flags;
   unsigned long user, system;
   long child_user, child_system;
+  *kernel = false;
   if (!read_line(process, "stat", text, sizeof text)) return 0;
   char *end = strrchr(text, ')');
-  if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &child_user, &child_system) != 4) return 0;
+  if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %lu %lu %ld %ld", &flags, &user, &system, &child_user, &child_system) != 5) return 0;
+  *kernel = (flags & KERNEL_THREAD) != 0;
   return user + system + (uint64_t)child_user + (uint64_t)child_system;
 }
 
@@ -61,7 +67,10 @@ static void collect(struct message_usage *usage, bool worker) {
   DIR *list = opendir("/proc");
   for (struct dirent *item; list && (item = readdir(list));) {
     if (item->d_name[0] < '1' || item->d_name[0] > '9') continue;
-    ticks += ticks_of(item->d_name);
+    bool kernel;
+    ticks += ticks_of(item->d_name, &kernel);
+    // Another worker may have answered and not yet ended.
+    if (kernel || worker_is((pid_t)atoi(item->d_name))) continue;
     // Supervisors share the guest's memory.
     if (!process_find_supervisor((pid_t)atoi(item->d_name))) usage->memory_bytes += memory_of(item->d_name);
     usage->processes++;
