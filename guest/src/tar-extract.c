@@ -10,6 +10,7 @@
 #include "beneath.h"
 #include "paths.h"
 #include "tar-format.h"
+#include "whole-io.h"
 #include "tar-reader.h"
 
 #define LATER_LIMIT 65536u
@@ -38,23 +39,12 @@ static struct timespec *times_of(uint64_t modified, struct timespec times[2]) {
   return times;
 }
 
-static int write_all(int descriptor, const uint8_t *bytes, size_t length) {
-  while (length) {
-    ssize_t count = write(descriptor, bytes, length);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return count < 0 ? errno : ENOSPC;
-    bytes += count;
-    length -= (size_t)count;
-  }
-  return 0;
-}
-
 static int copy_content(struct extraction *extraction, int descriptor) {
   for (uint64_t left = extraction->entry.size; left;) {
     const uint8_t *bytes;
     int count = tar_reader_content(&extraction->reader, &bytes, left);
     if (count <= 0) return count < 0 ? -count : EBADMSG;
-    int error = write_all(descriptor, bytes, (size_t)count);
+    int error = write_whole(descriptor, bytes, (size_t)count);
     if (error) return error;
     left -= (uint64_t)count;
     extraction->written += (uint64_t)count;

@@ -6,18 +6,14 @@
 #include <unistd.h>
 
 #include "tar-format.h"
+#include "whole-io.h"
 
 #define PAX_BYTES 16384
 
 int tar_writer_flush(struct tar_writer *writer) {
-  for (size_t done = 0; done < writer->length;) {
-    ssize_t count = write(writer->output, writer->buffer + done, writer->length - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    done += (size_t)count;
-  }
-  writer->length = 0;
-  return 0;
+  int error = write_whole(writer->output, writer->buffer, writer->length);
+  if (!error) writer->length = 0;
+  return error;
 }
 
 int tar_writer_bytes(struct tar_writer *writer, const void *bytes, size_t length) {

@@ -6,20 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "whole-io.h"
+
 #define HEAD_BYTES 60
 #define LONGEST 4095u
 
 int64_t modified_nanoseconds(const struct stat *status) { return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec; }
-
-static int read_exactly(int input, void *target, size_t length) {
-  for (size_t done = 0; done < length;) {
-    ssize_t count = read(input, (uint8_t *)target + done, length - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return count < 0 ? errno : EBADMSG;
-    done += (size_t)count;
-  }
-  return 0;
-}
 
 static uint64_t number(const uint8_t *bytes, int count) {
   uint64_t value = 0;
@@ -31,7 +23,7 @@ static int read_text(int input, uint64_t length, char **text) {
   if (length > LONGEST) return ENAMETOOLONG;
   *text = calloc(1, length + 1);
   if (!*text) return ENOMEM;
-  int error = read_exactly(input, *text, length);
+  int error = read_whole(input, *text, length);
   return !error && memchr(*text, 0, length) ? EINVAL : error;
 }
 
@@ -47,7 +39,7 @@ static bool is_sound(const struct operation *operation) {
 int operation_read(int input, struct operation *operation) {
   uint8_t head[HEAD_BYTES];
   *operation = (struct operation){0};
-  int error = read_exactly(input, head, sizeof head);
+  int error = read_whole(input, head, sizeof head);
   if (error) return error;
   operation->kind = head[0];
   operation->type = head[1];

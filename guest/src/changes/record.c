@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "whole-io.h"
+
 uint8_t file_type_number(mode_t mode) {
   if (S_ISREG(mode)) return 1;
   if (S_ISDIR(mode)) return 2;
@@ -13,14 +15,9 @@ uint8_t file_type_number(mode_t mode) {
 }
 
 static int flush(struct record_writer *writer) {
-  for (size_t done = 0; done < writer->length;) {
-    ssize_t count = write(writer->output, writer->buffer + done, writer->length - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    done += (size_t)count;
-  }
-  writer->length = 0;
-  return 0;
+  int error = write_whole(writer->output, writer->buffer, writer->length);
+  if (!error) writer->length = 0;
+  return error;
 }
 
 int record_bytes(struct record_writer *writer, const void *bytes, size_t length) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "whole-io.h"
+
 #define MAGIC "btrfs-stream"
 #define COMMAND_BYTES 131072u  // the kernel's own buffer is half of it
 #define PATH_BYTES_LIMIT 4096u
@@ -20,16 +22,6 @@ struct command {
   uint8_t bytes[COMMAND_BYTES];
 };
 
-static int read_exactly(int input, void *target, size_t length) {
-  for (size_t done = 0; done < length;) {
-    ssize_t count = read(input, (uint8_t *)target + done, length - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return count < 0 ? errno : EBADMSG;
-    done += (size_t)count;
-  }
-  return 0;
-}
-
 static uint32_t number(const uint8_t *bytes, int count) {
   uint32_t value = 0;
   for (int i = 0; i < count; i++) value |= (uint32_t)bytes[i] << (8 * i);
@@ -39,11 +31,11 @@ static uint32_t number(const uint8_t *bytes, int count) {
 // Length and type, and a checksum that a pipe from the kernel does not need.
 static int read_command(int input, struct command *command) {
   uint8_t head[10];
-  int error = read_exactly(input, head, sizeof head);
+  int error = read_whole(input, head, sizeof head);
   if (error) return error;
   command->length = number(head, 4);
   command->type = (uint16_t)number(head + 4, 2);
-  return command->length > COMMAND_BYTES ? EBADMSG : read_exactly(input, command->bytes, command->length);
+  return command->length > COMMAND_BYTES ? EBADMSG : read_whole(input, command->bytes, command->length);
 }
 
 static int add_path(struct selection *touched, const char *prefix, const char *path, size_t length, bool deep) {
@@ -76,7 +68,7 @@ static int take_command(const struct command *command, const char *prefix, struc
 
 int send_stream_read(int input, const char *prefix, struct selection *touched) {
   uint8_t head[17];
-  int error = read_exactly(input, head, sizeof head);
+  int error = read_whole(input, head, sizeof head);
   if (!error && (memcmp(head, MAGIC, sizeof MAGIC) != 0 || number(head + 13, 4) != 1)) error = EBADMSG;
   struct command *command = error ? NULL : malloc(sizeof *command);
   if (!error && !command) error = ENOMEM;
