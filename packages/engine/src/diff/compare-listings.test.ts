@@ -1,24 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import type { ChangeRecord } from './change-record.ts'
 import { compareListings } from './compare-listings.ts'
+import { recordOf } from './testing/record.fixture.ts'
 
 /** `change type path`, with an inode that tells whether it is the same file. */
 function record(words: string, inode = 1n): ChangeRecord {
   const [change, type, path = ''] = words.split(' ')
-  return {
+  return recordOf({
     change: change as ChangeRecord['change'],
     type: type as ChangeRecord['type'],
-    before: change === 'added' ? null : 'file',
-    mode: 0o644,
-    uid: 0,
-    gid: 0,
-    size: 1,
-    modifiedNanoseconds: 0n,
-    changedNanoseconds: 0n,
-    inode,
     path,
+    inode,
     target: type === 'symlink' ? 'x' : '',
-  }
+  })
 }
 
 function compare(before: readonly ChangeRecord[], after: readonly ChangeRecord[]): string[] {

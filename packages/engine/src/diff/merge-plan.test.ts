@@ -1,23 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { ChangeRecord } from './change-record.ts'
 import { planMerge, selectChanges } from './merge-plan.ts'
+import { recordOf } from './testing/record.fixture.ts'
 
 function change(words: string): ChangeRecord {
   const [kind, path = '', type = 'file'] = words.split(' ')
-  return {
-    change: kind as ChangeRecord['change'],
-    type: type as ChangeRecord['type'],
-    before: kind === 'added' ? null : 'file',
-    mode: 0o644,
-    uid: 0,
-    gid: 0,
-    size: 1,
-    modifiedNanoseconds: 0n,
-    changedNanoseconds: 0n,
-    inode: 1n,
-    path,
-    target: '',
-  }
+  return recordOf({ change: kind as ChangeRecord['change'], type: type as ChangeRecord['type'], path })
 }
 
 function plan(child: readonly string[], parent: readonly string[]) {

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BOUNDS, DEFAULT_LIMITS, newSandboxId, newSnapshotId, type MemoryMode } from '@hearth/contract'
+import { DEFAULT_LIMITS, newSandboxId, newSnapshotId, type MemoryMode } from '@hearth/contract'
 import { afterAll, describe, expect, it } from 'vitest'
 import { readHostFacts } from '../../host/facts.ts'
 import { hostPaths } from '../../host/host.ts'
 import type { Captured, Machine } from '../../machine/machine.ts'
-import { collectOutput } from '../../sandbox/collect-output.ts'
+import { runCommand } from '../../machine/run-command.fixture.ts'
 import type { SnapshotManifest, StoredSnapshot } from '../../store/snapshot-manifest.ts'
 import { readHostTemplate } from '../../templates/host-template.ts'
 import { DriverRegistry } from '../registry.ts'
@@ -45,20 +45,6 @@ async function launch(from: StoredSnapshot | null = null): Promise<Machine> {
   })
 }
 
-async function run(machine: Machine, command: string): Promise<string> {
-  const spec = {
-    command,
-    env: {},
-    cwd: null,
-    user: null,
-    timeoutMs: 30_000,
-    pty: null,
-    stdin: 'none',
-    mergeOutput: true,
-  } as const
-  return (await collectOutput(await machine.spawn(spec), BOUNDS.frameBytes)).stdout
-}
-
 async function capture(machine: Machine, mode: MemoryMode): Promise<{ captured: Captured; from: StoredSnapshot }> {
   const id = newSnapshotId()
   const directory = join(paths.store, 'snapshots', id)
@@ -80,7 +66,7 @@ const COUNTER = '(i=0; while sleep 0.05; do i=$((i+1)); echo $i > /tmp/count; do
 describe.skipIf(!works)('memory of gVisor', { timeout: 60_000 }, () => {
   it('goes on in children, made ahead of time or not, from one state; they leave nothing', async () => {
     const parent = await launch()
-    await run(parent, `${COUNTER} echo kept > /tmp/file; sleep 0.5`)
+    await runCommand(parent, `${COUNTER} echo kept > /tmp/file; sleep 0.5`)
     const { captured, from } = await capture(parent, 'required')
     expect(captured.outcome).toEqual({ memory: true, reason: null })
     const cold = await launch(from)
@@ -93,7 +79,10 @@ describe.skipIf(!works)('memory of gVisor', { timeout: 60_000 }, () => {
     const children = [cold, ...warm]
     const said = await Promise.all(
       children.map((child) =>
-        run(child, 'cat /tmp/file; hostname; a=$(cat /tmp/count); sleep 0.5; [ $(cat /tmp/count) -gt $a ] && echo on'),
+        runCommand(
+          child,
+          'cat /tmp/file; hostname; a=$(cat /tmp/count); sleep 0.5; [ $(cat /tmp/count) -gt $a ] && echo on',
+        ),
       ),
     )
     for (const text of said) expect(text).toMatch(/^kept\n[0-9a-z]{10}\non\n$/)
@@ -107,7 +96,10 @@ describe.skipIf(!works)('memory of gVisor', { timeout: 60_000 }, () => {
   it('a deleted file that is still open is a reason, and the sandbox goes on', async () => {
     const box = await launch()
     try {
-      await run(box, '(exec 3>/tmp/gone; rm /tmp/gone; sleep 100) >/dev/null 2>&1 & sleep 0.3; echo here > /tmp/file')
+      await runCommand(
+        box,
+        '(exec 3>/tmp/gone; rm /tmp/gone; sleep 100) >/dev/null 2>&1 & sleep 0.3; echo here > /tmp/file',
+      )
       await expect(capture(box, 'required')).rejects.toMatchObject({
         code: 'memory_unsupported',
         context: { reason: 'a process has a file open that was deleted: gone' },
@@ -115,7 +107,7 @@ describe.skipIf(!works)('memory of gVisor', { timeout: 60_000 }, () => {
       const { captured } = await capture(box, 'auto')
       expect(captured.outcome).toMatchObject({ memory: false })
       expect(captured.outcome.reason).toContain('a file open that was deleted: gone')
-      expect(await run(box, 'cat /tmp/file')).toBe('here\n')
+      expect(await runCommand(box, 'cat /tmp/file')).toBe('here\n')
     } finally {
       await box.kill()
     }
