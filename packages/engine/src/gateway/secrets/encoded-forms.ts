@@ -1,3 +1,5 @@
+import { SHORTEST_SECRET } from '@hearth/contract'
+
 /**
  * The ways in which a value can be written in a message: as it is, with some or all characters escaped as in URLs, JSON or HTML,
  * and inside base64 of something longer, at each of the three places where it can begin there.
@@ -14,9 +16,6 @@ export interface EncodedForms {
 
 /** Escapes of one character take at most this: `&#x000000;`. */
 const ESCAPE_LENGTH = 10
-
-/** Shorter values would be found everywhere. */
-export const SHORTEST_SECRET = 8
 
 export function encodedForms(value: string): EncodedForms {
   const plain = Buffer.from(value, 'utf8')

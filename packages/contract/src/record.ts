@@ -1,0 +1,62 @@
+import type { Refusal } from './policy.ts'
+
+/** The command that caused an entry: its process number. Null where the rung cannot tell. */
+interface Caused {
+  readonly process: number | null
+}
+
+interface Reached extends Caused {
+  readonly name: string
+  readonly port: number
+  /** False when only `audit` let it pass. */
+  readonly named: boolean
+}
+
+/** What happened in a sandbox. Everything that a guest chose is cut to a bounded length before it gets here. */
+export type RecordEntry =
+  | (Caused & {
+      readonly kind: 'command'
+      readonly command: string
+      readonly cwd: string | null
+      readonly user: string | null
+    })
+  | (Caused & {
+      readonly kind: 'exit'
+      readonly exitCode: number | null
+      readonly signal: string | null
+      readonly durationMs: number
+      readonly timedOut: boolean
+      readonly oom: boolean
+    })
+  | (Caused & { readonly kind: 'file'; readonly path: string; readonly change: 'added' | 'changed' | 'removed' })
+  | (Reached & {
+      readonly kind: 'connection'
+      readonly protocol: 'tcp' | 'tls' | 'opened' | 'http'
+      readonly sentBytes: number
+      readonly receivedBytes: number
+      readonly durationMs: number
+      /** Why it could not be made or broke off; null when it ended as it should. */
+      readonly failure: string | null
+    })
+  | (Reached & {
+      readonly kind: 'request'
+      readonly method: string
+      readonly path: string
+      readonly status: number | null
+      /** Names of the secrets that were put in. */
+      readonly secrets: readonly string[]
+    })
+  | (Caused & {
+      readonly kind: 'refusal'
+      readonly name: string
+      readonly port: number | null
+      readonly refusal: Refusal
+      readonly message: string
+      readonly method?: string
+      readonly path?: string
+    })
+
+/** Takes entries as they come. It never throws and never waits: what it cannot keep, it counts. */
+export interface Recorder {
+  add(entry: RecordEntry): void
+}

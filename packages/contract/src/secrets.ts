@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { HTTP_METHODS, namePatternSchema, pathPatternSchema } from './policy.ts'
+
+/** What a person calls a secret. */
+export const secretNameSchema = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, 'must be letters, digits, dashes and underscores, and begin with a letter')
+
+const headerNameSchema = z
+  .string()
+  .max(128)
+  .transform((name) => name.toLowerCase())
+  .pipe(z.string().regex(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 'must be the name of a header'))
+
+/**
+ * The one place of a request in which the real value is put in. `basic`: the password of HTTP Basic, as git sends its token.
+ * `aws`: the request is signed anew with Signature Version 4; the secret is the secret access key.
+ */
+export const secretPlacementSchema = z.discriminatedUnion('in', [
+  z.strictObject({ in: z.literal('header'), header: headerNameSchema }),
+  z.strictObject({ in: z.literal('basic') }),
+  z.strictObject({ in: z.literal('query'), key: z.string().min(1).max(128) }),
+  /** The path of keys to a string in a JSON body, such as `auth.token`. */
+  z.strictObject({ in: z.literal('json'), field: z.string().min(1).max(256) }),
+  z.strictObject({
+    in: z.literal('aws'),
+    region: z.string().max(64).optional(),
+    service: z.string().max(64).optional(),
+  }),
+])
+export type SecretPlacement = z.output<typeof secretPlacementSchema>
+
+/** Where a secret may go. Whoever stores it decides; who uses it cannot widen it. */
+export const secretBindingSchema = z.strictObject({
+  name: namePatternSchema,
+  placement: secretPlacementSchema,
+  methods: z.array(z.enum(HTTP_METHODS)).min(1).optional(),
+  paths: z.array(pathPatternSchema).min(1).max(256).optional(),
+  /** With `basic`: a git push may change these branches alone; `*` stands for anything. Default: all. */
+  branches: z.array(z.string().min(1).max(256)).max(64).optional(),
+})
+export type SecretBinding = z.output<typeof secretBindingSchema>
+
+/** Shorter values would be found everywhere when responses are scrubbed. */
+export const SHORTEST_SECRET = 8
+
+export const secretValueSchema = z
+  .string()
+  .min(SHORTEST_SECRET)
+  .max(8192)
+  .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII without line breaks')
+
+/** A secret as it is used: the variable in which the sandbox finds its placeholder. Default: the name of the secret. */
+export const secretUseSchema = z.strictObject({
+  secret: secretNameSchema,
+  env: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/)
+    .optional(),
+})
+export type SecretUse = z.output<typeof secretUseSchema>
+
+/** A secret with its value, which only the host side ever holds. */
+export interface Secret {
+  readonly name: string
+  readonly value: string
+  readonly binding: SecretBinding
+}
