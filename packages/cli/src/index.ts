@@ -14,7 +14,6 @@ export type {
   FileChange,
   FileInfo,
   Files,
-  ForkableSandbox,
   ForkOptions,
   ForkResult,
   Limits,

@@ -3,7 +3,17 @@ import type { SandboxId } from './ids.ts'
 import type { Limits } from './limits.ts'
 import type { Command, ExecOptions, ExecResult, Process, ProcessInfo, SpawnOptions } from './process.ts'
 import type { Rung } from './rungs.ts'
-import type { SnapshotId } from './snapshots.ts'
+import type {
+  DiffOptions,
+  FileChange,
+  ForkOptions,
+  ForkResult,
+  MergeOptions,
+  MergeResult,
+  SnapshotId,
+  SnapshotInfo,
+  SnapshotOptions,
+} from './snapshots.ts'
 
 export interface SandboxInfo {
   readonly id: SandboxId
@@ -91,6 +101,17 @@ export interface Sandbox extends AsyncDisposable {
   ): Promise<AsyncIterable<WatchEvent> & AsyncDisposable>
   port(port: number): Port
   stats(): Promise<Stats>
+  /** Captures it as it is now; it goes on. The snapshot outlives it. */
+  snapshot(options?: SnapshotOptions): Promise<SnapshotInfo>
+  /** Copies of it as it is now. All of them, or an error and none; it goes on in any case. */
+  fork(count: number, options?: ForkOptions): Promise<ForkResult>
+  /** What changed in its files. More than 100,000 changes are refused with `too_many`. */
+  diff(options?: DiffOptions): Promise<FileChange[]>
+  /**
+   * Brings what a fork of it changed back into it, three-way: what both changed differently is a conflict, and with any conflict nothing
+   * is done. All or nothing; refused with `conflict` when something in it changes one of the files meanwhile.
+   */
+  merge(child: Sandbox, options?: MergeOptions): Promise<MergeResult>
   /** Moves the deadline to this long from now. */
   renew(ttlMs: number): Promise<SandboxInfo>
   /** Ends it and everything in it. Idempotent. */

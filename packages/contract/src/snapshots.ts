@@ -97,21 +97,6 @@ export type ForkResult<Child extends Sandbox = Sandbox> = MemoryOutcome & {
   readonly pausedMs: number
 }
 
-/** A sandbox that can be captured and copied while it runs. */
-export interface ForkableSandbox extends Sandbox {
-  /** Captures it as it is now; it goes on. The snapshot outlives it. */
-  snapshot(options?: SnapshotOptions): Promise<SnapshotInfo>
-  /** Copies of it as it is now. All of them, or an error and none; it goes on in any case. */
-  fork(count: number, options?: ForkOptions): Promise<ForkResult<ForkableSandbox>>
-  /** What changed in its files. More than 100,000 changes are refused with `too_many`. */
-  diff(options?: DiffOptions): Promise<FileChange[]>
-  /**
-   * Brings what a fork of it changed back into it, three-way: what both changed differently is a conflict, and with any conflict nothing
-   * is done. All or nothing; refused with `conflict` when something in it changes one of the files meanwhile.
-   */
-  merge(child: ForkableSandbox, options?: MergeOptions): Promise<MergeResult>
-}
-
 export const CHANGE_KINDS = ['added', 'changed', 'removed'] as const
 
 /** One difference in the file system. A directory that was added is followed by what is in it; of one removed, only itself is named. */

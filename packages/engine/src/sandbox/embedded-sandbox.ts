@@ -13,7 +13,6 @@ import {
   type ExecResult,
   type FileChange,
   type Files,
-  type ForkableSandbox,
   type ForkResult,
   type Limits,
   type MemoryMode,
@@ -23,6 +22,7 @@ import {
   type Process,
   type ProcessInfo,
   type RunCodeOptions,
+  type Sandbox,
   type SandboxId,
   type SandboxInfo,
   type SnapshotInfo,
@@ -49,7 +49,7 @@ const portSchema = z.int().min(1).max(65_535)
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
 /** A sandbox in this process: the contract's interface over a machine. */
-export class EmbeddedSandbox implements ForkableSandbox {
+export class EmbeddedSandbox implements Sandbox {
   readonly id: SandboxId
   readonly files: Files
   readonly #machine: Machine

@@ -5,7 +5,6 @@ import type {
   ExecOptions,
   ExecResult,
   FileChange,
-  ForkableSandbox,
   ForkOptions,
   ForkResult,
   MergeOptions,
@@ -14,6 +13,7 @@ import type {
   ProcessInfo,
   ProcessView,
   RunCodeOptions,
+  Sandbox,
   SandboxId,
   SandboxInfo,
   SandboxView,
@@ -43,7 +43,7 @@ import { sandboxDetails, sandboxInfo, type SandboxDetails } from './sandbox-deta
 import { watchFiles, type Watching } from './watch.ts'
 
 /** A sandbox on a server: the same interface as the embedded one, and what a server can do besides. */
-export class RemoteSandbox implements ForkableSandbox {
+export class RemoteSandbox implements Sandbox {
   readonly id: SandboxId
   readonly files: RemoteFiles
   readonly #client: SandboxClient

@@ -1,11 +1,11 @@
-import type { CreateFrom, ForkableSandbox, SandboxInfo, SnapshotInfo } from '@hearth/contract'
+import type { CreateFrom, Sandbox, SandboxInfo, SnapshotInfo } from '@hearth/contract'
 import type { Suite, SuiteSkip, TestOptions } from '../support/suite.ts'
 import type { DriverCapabilities } from '../support/capabilities.ts'
 
 export interface ForkSuiteOptions {
   readonly name: string
   /** A new sandbox of the rung under test; the suite kills it. */
-  readonly create: (spec?: CreateFrom) => Promise<ForkableSandbox>
+  readonly create: (spec?: CreateFrom) => Promise<Sandbox>
   readonly capabilities: DriverCapabilities & { readonly memory: boolean }
   /** A template of the rung with `python3`. */
   readonly pythonTemplate: string
@@ -19,7 +19,7 @@ export interface ForkSuiteOptions {
   readonly skip?: readonly SuiteSkip[]
 }
 
-type Body = (parent: ForkableSandbox) => Promise<void>
+type Body = (parent: Sandbox) => Promise<void>
 
 /** What the themes of the fork suite share. */
 export class ForkSuite {
@@ -51,7 +51,7 @@ export class ForkSuite {
 }
 
 /** Copies that are gone at the end of the block. */
-export class Copies<Child extends ForkableSandbox = ForkableSandbox> implements AsyncDisposable {
+export class Copies<Child extends Sandbox = Sandbox> implements AsyncDisposable {
   readonly all: readonly Child[]
 
   constructor(all: readonly Child[]) {

@@ -1,4 +1,4 @@
-import type { ForkableSandbox } from '@hearth/contract'
+import type { Sandbox } from '@hearth/contract'
 import { expect } from 'vitest'
 import { eventually, output, readUntil, sleep } from '../support/expectations.ts'
 import { Copies, type ForkSuite } from './fork-suite.ts'
@@ -42,7 +42,7 @@ interface LogLine {
 }
 
 /** Many machines at once are asked seldom, so that they get on. */
-async function untilLog(sandbox: ForkableSandbox, holds: (log: LogLine[]) => boolean): Promise<LogLine[]> {
+async function untilLog(sandbox: Sandbox, holds: (log: LogLine[]) => boolean): Promise<LogLine[]> {
   for (;;) {
     const log = await logOf(sandbox).catch(() => [])
     if (holds(log)) return log
@@ -50,7 +50,7 @@ async function untilLog(sandbox: ForkableSandbox, holds: (log: LogLine[]) => boo
   }
 }
 
-async function logOf(sandbox: ForkableSandbox): Promise<LogLine[]> {
+async function logOf(sandbox: Sandbox): Promise<LogLine[]> {
   const lines = (await sandbox.files.readText('/tmp/srv/log')).split('\n').slice(0, -1)
   return lines.map((line) => {
     const [count = '', name = ''] = line.split(' ')
