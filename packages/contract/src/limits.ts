@@ -80,6 +80,12 @@ export const BOUNDS = {
   maximumTtlMs: 30 * 24 * 3_600_000,
   /** Children of one fork. */
   children: 64,
+  /** Secrets of one sandbox. */
+  secrets: 64,
+  /** Names that one sandbox has asked for and may reach; further ones are not found. */
+  gatewayNames: 1024,
+  /** Connections out of one sandbox at one time; a policy may say fewer. */
+  gatewayConnections: 1024,
   /** Time from launch until the guest must have answered. */
   bootTimeoutMs: 60_000,
 } as const

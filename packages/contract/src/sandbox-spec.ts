@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { HearthError } from './errors.ts'
 import { BOUNDS, limitsSchema } from './limits.ts'
+import { policySchema } from './policy.ts'
 import { rungSchema } from './rungs.ts'
+import { secretUseSchema } from './secrets.ts'
 
 export const environmentSchema = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().regex(/^[^\0]*$/))
 
@@ -31,6 +33,10 @@ export const sandboxSpecSchema = z.strictObject({
     .optional(),
   ttlMs: z.int().min(1000).max(BOUNDS.maximumTtlMs).optional(),
   metadata: z.record(z.string().max(64), z.string().max(1024)).optional(),
+  /** What it may reach. Without one: nothing. */
+  policy: policySchema.optional(),
+  /** Secrets that it uses, each through a placeholder in a variable. They go nowhere but where their bindings say. */
+  secrets: z.array(secretUseSchema).max(BOUNDS.secrets).optional(),
 })
 
 export type SandboxSpec = z.input<typeof sandboxSpecSchema>

@@ -20,6 +20,7 @@ import { Comparisons } from './diff/comparisons.ts'
 import type { Capabilities, Probe } from './drivers/driver.ts'
 import { DriverRegistry } from './drivers/registry.ts'
 import { selectDriver } from './drivers/select-driver.ts'
+import type { GatewayOptions } from './gateway/gateway-options.ts'
 import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
 import { isAlive } from './host/process-identity.ts'
@@ -36,7 +37,7 @@ import { typedFailure } from './sandbox/typed-failure.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress } from './templates/template.ts'
 
-export interface HearthOptions {
+export interface HearthOptions extends GatewayOptions {
   /** All state. Default `HEARTH_HOME` or `~/.hearth`. */
   readonly home?: string
   /** Another guest binary than the built one. */

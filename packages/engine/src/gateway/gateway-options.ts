@@ -1,0 +1,16 @@
+import type { Recorder, SandboxId, Secret } from '@hearth/contract'
+import type { Resolve } from './dial/dialer.ts'
+
+/** What the gateways of all sandboxes of one Hearth share. */
+export interface GatewayOptions {
+  /** Values of secrets, by name; null for one that is not there. Without it no sandbox can use any. */
+  readonly secrets?: (name: string) => Promise<Secret | null>
+  /** Told what a sandbox reached and what it was refused. */
+  readonly recorder?: (sandbox: SandboxId) => Recorder
+  readonly gateway?: {
+    /** How names are resolved. Default: as the host does. */
+    readonly resolve?: Resolve
+    /** PEM of authorities that are trusted besides the system's when TLS is opened. */
+    readonly extraRoots?: readonly string[]
+  }
+}
