@@ -3,8 +3,8 @@ import type { Resolve } from './dial/dialer.ts'
 
 /** What the gateways of all sandboxes of one Hearth share. */
 export interface GatewayOptions {
-  /** Values of secrets, by name; null for one that is not there. Without it no sandbox can use any. */
-  readonly secrets?: (name: string) => Promise<Secret | null>
+  /** Values of secrets, by name, for the sandbox that uses them; null for one that is not there. Without it no sandbox can use any. */
+  readonly secrets?: (name: string, sandbox: SandboxId) => Promise<Secret | null>
   /** Told what a sandbox reached and what it was refused. */
   readonly recorder?: (sandbox: SandboxId) => Recorder
   readonly gateway?: {
