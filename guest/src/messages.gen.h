@@ -59,6 +59,7 @@ enum message_type {
   MESSAGE_KEEPER_PAUSE = 243,
   MESSAGE_KEEPER_RESUME = 244,
   MESSAGE_KEEPER_CLAIM = 245,
+  MESSAGE_KEEPER_RENAME = 246,
 };
 
 struct message_hello {
@@ -1020,6 +1021,12 @@ static inline bool encode_keeper_claim(struct buffer *out, uint32_t channel, con
   wire_write_string(out, message->root);
   wire_write_strings(out, message->binds);
   wire_write_string(out, message->gate);
+  return wire_end(out, frame);
+}
+
+static inline bool decode_keeper_rename(struct slice payload) { return payload.length == 0; }
+static inline bool encode_keeper_rename(struct buffer *out, uint32_t channel) {
+  size_t frame = wire_begin(out, 246, channel);
   return wire_end(out, frame);
 }
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "traffic.h"
 #include "../messages.gen.h"
+#include "hostname.h"
 #include "text-file.h"
 #include <errno.h>
 #include <poll.h>
@@ -52,6 +53,7 @@ static bool obey(struct relay *relay, const struct frame_header *header) {
   if (header->type == MESSAGE_KEEPER_END) relay->told = true;
   else if (header->type == MESSAGE_KEEPER_PAUSE) pause_sandbox(relay);
   else if (header->type == MESSAGE_KEEPER_RESUME) resume_sandbox(relay);
+  else if (header->type == MESSAGE_KEEPER_RENAME) hostname_renew();
   else return false;
   return true;
 }

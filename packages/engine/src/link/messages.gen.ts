@@ -57,6 +57,7 @@ export const MESSAGE_TYPES = {
   KeeperPause: 243,
   KeeperResume: 244,
   KeeperClaim: 245,
+  KeeperRename: 246,
 } as const
 
 export type MessageName = keyof typeof MESSAGE_TYPES
@@ -347,6 +348,8 @@ export interface Messages {
     readonly binds: readonly string[]
     readonly gate: string
   }
+  /** To a keeper on an established link: the hostname of the sandbox becomes what the file `hostname` says. Not answered: Configure, which follows, tells whether the guest has that name. */
+  KeeperRename: Record<never, never>
 }
 
 type Encoders = { readonly [Name in MessageName]: (message: Messages[Name], writer: PayloadWriter) => void }
@@ -593,6 +596,7 @@ export const ENCODERS: Encoders = {
     writer.strings(message.binds)
     writer.string(message.gate)
   },
+  KeeperRename: () => {},
 }
 
 /** Reads the payload of a message; throws a `WireError` on anything malformed. */
@@ -836,6 +840,7 @@ export const DECODERS: Decoders = {
     binds: reader.strings(),
     gate: reader.string(),
   }),
+  KeeperRename: () => ({}),
 }
 
 /** Names of the messages that a guest may send, by type number. */
