@@ -54,16 +54,21 @@ static enum produced produce(struct channel *channel, struct buffer *out) {
 static void receive_data(struct channel *channel, struct slice bytes) { input_writer_append(&of(channel)->writer, bytes); }
 static void receive_eof(struct channel *channel) { input_writer_finish(&of(channel)->writer); }
 
+static void detach(struct attachment *attachment) {
+  struct attachment **at = &attachment->process->attachments;
+  while (*at && *at != attachment) at = &(*at)->next;
+  if (*at) *at = attachment->next;
+}
+
 static void destroy(struct channel *channel) {
   struct attachment *attachment = of(channel);
   struct process *process = attachment->process;
   input_writer_close(&attachment->writer);
-  if (process->attachment == attachment) {
-    process->attachment = NULL;
-    if (process->state == PROCESS_ENDED) process_retain_bounded();
-    else process_resume_output(process);
-  }
+  detach(attachment);
   free(attachment);
+  // It may have been the slowest reader, or the last.
+  if (process->state != PROCESS_ENDED) process_resume_output(process);
+  else if (!process->attachments) process_retain_bounded();
 }
 
 static const struct channel_kind kind = {.data = receive_data, .eof = receive_eof, .produce = produce, .destroy = destroy};
@@ -82,10 +87,16 @@ static void input_finished(struct input_writer *writer) { (void)writer; }
 
 static const struct input_writer_events writer_events = {input_taken, input_broken, input_finished};
 
+static uint32_t count(const struct process *process) {
+  uint32_t attachments = 0;
+  for (const struct attachment *at = process->attachments; at; at = at->next) attachments++;
+  return attachments;
+}
+
 struct attachment *attachment_open(uint32_t channel, struct process *process, uint64_t offset, bool takes_input) {
-  struct attachment *attachment = calloc(1, sizeof *attachment);
+  struct attachment *attachment = count(process) < ATTACHMENT_LIMIT ? calloc(1, sizeof *attachment) : NULL;
   if (!attachment) {
-    answer_failed(channel, ENOMEM, "attach");
+    answer_failed(channel, count(process) < ATTACHMENT_LIMIT ? ENOMEM : EMFILE, "attach to process %u", process->number);
     return NULL;
   }
   attachment->process = process;
@@ -93,22 +104,38 @@ struct attachment *attachment_open(uint32_t channel, struct process *process, ui
   attachment->takes_input = takes_input;
   input_writer_open(&attachment->writer, process, &writer_events);
   if (!channel_open(&attachment->channel, channel, &kind)) return NULL;
-  if (process->attachment) attachment_end(process->attachment);
-  process->attachment = attachment;
+  attachment->next = process->attachments;
+  process->attachments = attachment;
   channel_ready(&attachment->channel);
   return attachment;
 }
 
-void attachment_end(struct attachment *attachment) {
-  uint32_t id = attachment->channel.id;
-  channel_end(&attachment->channel);
-  encode_close(link_output(), id);
+void attachments_ready(struct process *process) {
+  for (struct attachment *at = process->attachments; at; at = at->next) channel_ready(&at->channel);
 }
 
-void attachment_fail(struct attachment *attachment, int error, const char *what) {
-  uint32_t id = attachment->channel.id;
-  channel_end(&attachment->channel);
-  answer_failed(id, error, "%s", what);
+uint64_t attachments_kept_from(const struct process *process) {
+  uint64_t from = process->log.end;
+  for (const struct attachment *at = process->attachments; at; at = at->next) {
+    if (at->offset < from) from = at->offset;
+  }
+  return from;
+}
+
+void attachments_end(struct process *process) {
+  while (process->attachments) {
+    uint32_t id = process->attachments->channel.id;
+    channel_end(&process->attachments->channel);
+    encode_close(link_output(), id);
+  }
+}
+
+void attachments_fail(struct process *process, int error, const char *what) {
+  while (process->attachments) {
+    uint32_t id = process->attachments->channel.id;
+    channel_end(&process->attachments->channel);
+    answer_failed(id, error, "%s", what);
+  }
 }
 
 void serve_attach(uint32_t channel, const struct message_attach *message) {

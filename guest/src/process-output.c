@@ -11,8 +11,6 @@
 
 enum outcome { GOT_BYTES, GOT_NOTHING, GOT_END, NO_SPACE };
 
-static uint64_t kept_from(const struct process *process) { return process->attachment ? process->attachment->offset : process->log.end; }
-
 static enum outcome classify(ssize_t count) {
   if (count > 0) return GOT_BYTES;
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return GOT_NOTHING;
@@ -43,12 +41,12 @@ static enum outcome read_stream(struct process *process, struct source *source, 
   struct iovec vectors[2];
   int vector_count;
   bool first = process->log.end == 0;
-  if (!first && log_space(&process->log, kept_from(process), READ_BYTES, vectors, &vector_count) == 0) return NO_SPACE;
+  if (!first && log_space(&process->log, attachments_kept_from(process), READ_BYTES, vectors, &vector_count) == 0) return NO_SPACE;
   ssize_t count = first ? read_first(process, source, stream) : read_more(process, source, stream, vectors, vector_count);
   enum outcome outcome = classify(count);
   if (outcome != GOT_BYTES) return outcome;
   if (process->state == PROCESS_DRAINING) process->drained += (uint32_t)count;
-  if (process->attachment) channel_ready(&process->attachment->channel);
+  attachments_ready(process);
   return GOT_BYTES;
 }
 
@@ -91,7 +89,7 @@ static void end(struct process *process) {
   input_writers_end(process);
   source_watch(&process->output, EPOLLIN);
   source_watch(&process->error, EPOLLIN);
-  if (process->attachment) channel_ready(&process->attachment->channel);
+  if (process->attachments) attachments_ready(process);
   else process_retain_bounded();
 }
 

@@ -29,7 +29,7 @@ static const char *stage_text(uint32_t stage) {
 static void started(struct process *process, const struct supervision *report) {
   process->pid = report->pid;
   process->state = PROCESS_RUNNING;
-  if (process->attachment) channel_ready(&process->attachment->channel);
+  attachments_ready(process);
 }
 
 static void failed(struct process *process, int error, uint32_t stage) {
@@ -41,7 +41,7 @@ static void failed(struct process *process, int error, uint32_t stage) {
   process->state = PROCESS_ENDED;
   process->forgotten = true;
   timer_stop(&process->deadline);
-  if (process->attachment) attachment_fail(process->attachment, error ? error : EIO, what);
+  attachments_fail(process, error ? error : EIO, what);
   source_close(&process->output);
   source_close(&process->error);
 }

@@ -51,7 +51,7 @@ void process_release_supervision(struct process *process) {
 }
 
 static void process_free(struct process *process) {
-  if (process->attachment) attachment_end(process->attachment);
+  attachments_end(process);
   input_writers_end(process);
   timer_stop(&process->deadline);
   source_close(&process->output);
@@ -74,12 +74,12 @@ void process_release_if_done(struct process *process) {
 
 void process_forget(struct process *process) {
   process->forgotten = true;
-  if (process->attachment) attachment_end(process->attachment);
+  attachments_end(process);
   log_drop_all(&process->log);
   process_release_if_done(process);
 }
 
-static bool is_retained(const struct process *process) { return process->state == PROCESS_ENDED && !process->forgotten && !process->attachment; }
+static bool is_retained(const struct process *process) { return process->state == PROCESS_ENDED && !process->forgotten && !process->attachments; }
 
 static struct process *oldest_retained(bool with_memory) {
   struct process *oldest = NULL;

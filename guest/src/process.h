@@ -34,7 +34,7 @@ struct process {
   bool terminal, forgotten, timed_out, out_of_memory, supervisor_gone, insisting;
   struct source output, error, input;
   struct output_log log;
-  struct attachment *attachment;
+  struct attachment *attachments;
   struct input_writer *writers;
   struct timer deadline;
   uint64_t started_monotonic, started_wall;

@@ -127,15 +127,13 @@ describe('processes in the background', () => {
     await hearth.run(['kill', id, String(process)])
   })
 
-  it('says that another reader took the output', async () => {
-    const { child, finished } = hearth.start(script('echo begun; sleep 60'))
+  it('shows the output of a command beside the exec that runs it', async () => {
+    const { child, finished } = hearth.start(script('echo begun; read line; echo over', '-i'))
     await said(child, 'begun')
     const number = (await hearth.run(['ps', '-q', id])).stdout.trim()
     expect((await hearth.run(['logs', id, number])).stdout).toBe('begun\n')
-    const { code, stderr } = await finished
-    expect(code).toBe(125)
-    expect(stderr).toContain(`logs ${id} ${number} -f`)
-    await hearth.run(['kill', id, number])
+    child.stdin?.end('go on\n')
+    expect(await finished).toMatchObject({ code: 0, stdout: 'begun\nover\n' })
   })
 
   it('refuses what is not there', async () => {

@@ -36,9 +36,7 @@ export async function exec(name: string, command: readonly string[], options: Ex
       if (options.tty === true && options.interactive === true) return await showRemoteTerminal(sandbox.id, child)
       interrupts.forwardTo(child)
       if (options.interactive === true) void pumpInput(process.stdin, child)
-      return await finish(sandbox, child, options).catch((error: unknown) => {
-        throw interrupts.received === null ? explained(error, sandbox, child) : error
-      })
+      return await finish(sandbox, child, options)
     })
   } catch (error) {
     // A person's own interrupt is no failure of Hearth, whatever it broke.
@@ -78,15 +76,6 @@ async function finish(sandbox: RemoteSandbox, child: Process, options: ExecOptio
   const result = await collectOutput(child, sandbox.info.limits.outputBytes)
   await writeJson(resultJson(sandbox.info, result))
   return exitCodeOf(result)
-}
-
-/** Output has one reader: one that comes later takes it. The command knows nothing of that. */
-function explained(error: unknown, sandbox: RemoteSandbox, child: Process): unknown {
-  if (!HearthError.isInstance(error) || error.code !== 'aborted') return error
-  return new HearthError('aborted', `another reader took the output of process ${child.id}, which runs on`, {
-    cause: error,
-    suggestion: `\`${invocation()} logs ${sandbox.id} ${child.id} -f\` takes it back.`,
-  })
 }
 
 async function leaveRunning(sandbox: RemoteSandbox, child: Process, options: ExecOptions): Promise<number> {

@@ -109,7 +109,6 @@ function addLogs(program: Command, finish: Finish): void {
     .argument('[process]', 'a number that `hearth ps` shows (default: the newest that runs)', parseCount)
     .option('-f, --follow', 'go on until it ends')
     .option('--offset <bytes>', 'begin there', parseOffset)
-    .addHelpText('after', '\nOutput has one reader: this takes it from an exec that shows it at the same time.')
     .action(async (id: string, process: number | undefined, options: LogsOptions) =>
       finish(await (await import('../commands/logs.ts')).logs(id, process, options)),
     )

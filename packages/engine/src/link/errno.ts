@@ -48,6 +48,7 @@ const PROCESS: Meaning = {
     [numbers.ENOENT, 'process_not_found'],
     [numbers.EPIPE, 'process_not_found'],
     [numbers.EPERM, 'permission_denied'],
+    [numbers.EMFILE, 'too_many'],
   ]),
   other: 'invalid_request',
 }

@@ -51,6 +51,10 @@ export const MESSAGE_TYPES = {
   Freeze: 65,
   Frozen: 66,
   Thaw: 67,
+  Network: 70,
+  Lookup: 71,
+  Address: 72,
+  Dial: 73,
   KeeperPrepare: 240,
   KeeperLaunch: 241,
   KeeperEnd: 242,
@@ -149,7 +153,7 @@ export interface Messages {
     readonly cpuMicroseconds: bigint
     readonly durationMicroseconds: bigint
   }
-  /** Attaches to a process, running or ended, from an offset. Answered by Spawned, then Output, then Exited. A second attachment ends the first with Close. */
+  /** Attaches to a process, running or ended, from an offset. Answered by Spawned, then Output, then Exited. Up to 64 channels may follow a process, each from its own offset. */
   Attach: {
     readonly process: number
     readonly offset: bigint
@@ -315,6 +319,25 @@ export interface Messages {
   }
   /** On channel 0. Everything goes on; no channel is lost. Not answered. Harmless to a guest that is not frozen. */
   Thaw: Record<never, never>
+  /** Names can be looked up from now on; see the section on names. Answered by Done or Failed. authority: a certificate in PEM for the trust store, empty for none. Comes again when what may be reached has changed: the guest then looks up the names that it knows. */
+  Network: {
+    readonly authority: string
+  }
+  /** On a channel of the guest. Answered by Address, which ends it. */
+  Lookup: {
+    readonly name: string
+  }
+  /** address: in 127.64.0.0/10 as a number, 0 when the name is not to be found. ports: a u16 each; the guest listens there before it tells anybody. */
+  Address: {
+    readonly address: number
+    readonly ports: Uint8Array
+  }
+  /** On a channel of the guest: somebody has connected to an address of a name. process: whose tree holds the connection, 0 when that cannot be told. Credit, Data and Eof both ways follow at once; ended by Close, from the host when it is refused or broken. */
+  Dial: {
+    readonly address: number
+    readonly port: number
+    readonly process: number
+  }
   /** To a new keeper: make these cgroup directories; what will be the runtime joins them. Answered by Done or Failed. */
   KeeperPrepare: {
     readonly cgroups: readonly string[]
@@ -569,6 +592,21 @@ export const ENCODERS: Encoders = {
     writer.u8(message.others)
   },
   Thaw: () => {},
+  Network: (message, writer) => {
+    writer.string(message.authority)
+  },
+  Lookup: (message, writer) => {
+    writer.string(message.name)
+  },
+  Address: (message, writer) => {
+    writer.u32(message.address)
+    writer.bytes(message.ports)
+  },
+  Dial: (message, writer) => {
+    writer.u32(message.address)
+    writer.u16(message.port)
+    writer.u32(message.process)
+  },
   KeeperPrepare: (message, writer) => {
     writer.strings(message.cgroups)
   },
@@ -813,6 +851,21 @@ export const DECODERS: Decoders = {
     others: reader.u8(),
   }),
   Thaw: () => ({}),
+  Network: (reader) => ({
+    authority: reader.string(),
+  }),
+  Lookup: (reader) => ({
+    name: reader.string(),
+  }),
+  Address: (reader) => ({
+    address: reader.u32(),
+    ports: reader.bytes(),
+  }),
+  Dial: (reader) => ({
+    address: reader.u32(),
+    port: reader.u16(),
+    process: reader.u32(),
+  }),
   KeeperPrepare: (reader) => ({
     cgroups: reader.strings(),
   }),
@@ -863,4 +916,6 @@ export const GUEST_MESSAGES: ReadonlyMap<number, MessageName> = new Map<number, 
   [61, 'Connected'],
   [63, 'Usage'],
   [66, 'Frozen'],
+  [71, 'Lookup'],
+  [73, 'Dial'],
 ])

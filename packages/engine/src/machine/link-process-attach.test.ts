@@ -41,15 +41,35 @@ describe('attach', () => {
     expect(dropped + bytes).toBe(3_000_003)
   })
 
-  test('a second reader ends the first, and input finds its way', async () => {
+  test('readers each get all of it, and the input of any finds its way', async () => {
     const process = await guest.machine.spawn(spec(['cat'], { stdin: 'pipe' }))
+    const readers = [process, await guest.machine.attach(process.id, 0)]
+    await process.write('thr')
+    await process.output[Symbol.asyncIterator]().next()
+    readers.push(await guest.machine.attach(process.id, 1))
+    const reading = Promise.all(readers.map(collect))
+    await readers[2]?.write('ough')
+    await process.closeStdin()
+    expect((await reading).map(({ stdout }) => stdout)).toEqual(['ough', 'through', 'hrough'])
+    for (const reader of readers) expect((await reader.wait()).exitCode).toBe(0)
+  })
+
+  test('the slowest reader holds a process back, until it goes', async () => {
+    const process = await guest.machine.spawn(spec('head -c 8000000 /dev/zero'))
+    const slow = await guest.machine.attach(process.id, 0)
     const reading = collect(process)
-    const again = await guest.machine.attach(process.id, 0)
-    await expect(reading).rejects.toMatchObject({ code: 'aborted' })
-    await again.write('through')
-    await again.closeStdin()
-    expect((await collect(again)).stdout).toBe('through')
-    expect((await again.wait()).exitCode).toBe(0)
+    await expect(Promise.race([reading, sleep(300, 'waits')])).resolves.toBe('waits')
+    await slow.detach()
+    expect((await reading).stdout).toHaveLength(8_000_000)
+  })
+
+  test('not more than the guest allows', async () => {
+    const process = await guest.machine.spawn(spec(['sleep', '60']))
+    const readers = await Promise.all(Array.from({ length: 63 }, () => guest.machine.attach(process.id, 0)))
+    await expect(guest.machine.attach(process.id, 0)).rejects.toMatchObject({ code: 'too_many' })
+    await readers[0]?.detach()
+    await (await guest.machine.attach(process.id, 0)).detach()
+    await process.kill()
   })
 
   test('leaves nothing open, and loses no input that was written', async () => {

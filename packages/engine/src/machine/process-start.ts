@@ -99,7 +99,7 @@ function begin(options: Beginning, resolve: (process: Process) => void, reject: 
     },
     Close: () => {
       release()
-      const error = new HearthError('aborted', 'another reader has attached to the process')
+      const error = new HearthError('aborted', 'the guest let go of the process')
       if (started === null) reject(error)
       else started.fail(error)
     },

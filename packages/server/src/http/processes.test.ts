@@ -85,16 +85,17 @@ describe('background processes', () => {
     }
   })
 
-  it('ends an older reader when a newer one comes', async () => {
-    const { id } = await start({ command: 'echo x; sleep 30' })
-    const older = readEvents(await server.call('GET', `${base}/${id}/output`))
-    await older.next()
-    await older.next()
-    const newer = readEvents(await server.call('GET', `${base}/${id}/output`))
-    await newer.next()
-    expect((await older.next()).value).toMatchObject({ type: 'error', error: { code: 'aborted' } })
-    await newer.return()
+  it('gives every reader all of it, also when one goes', async () => {
+    const { id } = await start({ command: 'echo x; read line; echo y; sleep 30', stdin: 'pipe' })
+    const gone = readEvents(await server.call('GET', `${base}/${id}/output`))
+    await gone.next()
+    const read = (): Promise<Response> => server.call('GET', `${base}/${id}/output`)
+    const readers = Promise.all([read().then(allEvents), read().then(allEvents)])
+    await gone.return()
+    await server.json('PUT', `${base}/${id}/stdin`, { body: 'z\n', status: 204 })
+    await expect.poll(async () => (await view(id))?.outputBytes).toBe(4)
     await server.json('POST', `${base}/${id}/signal`, { json: { signal: 'SIGTERM' }, status: 204 })
+    for (const events of await readers) expect(outputText(events)).toBe('x\ny\n')
     await expect.poll(async () => (await view(id))?.exit).toMatchObject({ signal: 'SIGTERM' })
   })
 

@@ -91,11 +91,11 @@ export class Upgrades {
     if (!/^\d{1,15}$/.test(offset)) throw new HearthError('invalid_request', 'query.offset: must be an integer')
     using use = await useSandbox(this.#services, caller, id)
     upgrade.operation.sandboxId = use.sandbox.id
-    const attached = await this.#services.processes.attach(use.sandbox, Number(process), Number(offset))
+    const attached = await use.sandbox.attach(Number(process), { offset: Number(offset) })
     try {
       await this.#session(upgrade, (socket) => attachSession(socket, attached))
     } finally {
-      await this.#services.processes.release(use.sandbox, attached)
+      await attached.detach()
     }
   }
 

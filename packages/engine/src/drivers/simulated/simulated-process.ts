@@ -110,7 +110,7 @@ export class SimulatedProcess implements Process {
   readonly pid: number
   readonly output: AsyncIterable<OutputChunk>
   readonly #task: SimulatedTask
-  readonly #reader: object
+  readonly #reader: ReturnType<OutputLog['attach']>
   readonly #signal: AbortSignal | undefined
   #reading = false
 
@@ -128,7 +128,7 @@ export class SimulatedProcess implements Process {
     // Without a reader the output is not waited for; it stays retained.
     await Promise.resolve()
     if (!this.#reading) this.#task.log.release(this.#reader)
-    await this.#task.log.finished()
+    await this.#task.log.finished(this.#reader)
     assertNotAborted(this.#signal)
     return await this.#task.exited
   }

@@ -41,7 +41,7 @@ export function execRoutes(app: App, services: Services): void {
       try {
         return execResponse(await collectOutput(process, Math.min(limit, services.limits.answerBytes)))
       } finally {
-        await services.processes.release(sandbox, process)
+        await process.detach()
       }
     })
     return await answerPatiently(context, services, 200, work)
@@ -72,7 +72,7 @@ export function execRoutes(app: App, services: Services): void {
         return await answerWithEvents(context, services, { stop, work: (events) => sendOutput(events, process) })
       } finally {
         await end
-        await services.processes.release(sandbox, process)
+        await process.detach()
       }
     })
   })
@@ -90,7 +90,7 @@ async function start(services: Services, sandbox: Sandbox, request: Request, sig
   const { command, input, maxOutputBytes: _, timeoutMs: asked, ...options } = request
   const timeoutMs = commandTimeMs(sandbox.info.limits, asked)
   const stdin = input === undefined ? 'none' : 'pipe'
-  const process = await services.processes.spawn(sandbox, command, {
+  const process = await sandbox.spawn(command, {
     ...options,
     stdin,
     timeoutMs,

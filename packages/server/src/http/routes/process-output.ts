@@ -29,8 +29,8 @@ export function outputRoute(app: App, services: Services): void {
     const offset = query.offset ?? lastEventId(context) ?? 0
     return await withSandbox(services, context, async (sandbox) => {
       const until = query.follow === false ? await endOfOutput(sandbox, id) : Infinity
-      const process = await services.processes.attach(sandbox, id, Math.min(offset, until))
-      return await follow(context, services, sandbox, process, { offset, until })
+      const process = await sandbox.attach(id, { offset: Math.min(offset, until) })
+      return await follow(context, services, process, { offset, until })
     })
   })
 }
@@ -44,7 +44,6 @@ interface Part {
 export async function follow(
   context: AppContext,
   services: Services,
-  sandbox: Sandbox,
   process: Process,
   { offset, until }: Part = { offset: 0, until: Infinity },
 ): Promise<never> {
@@ -57,7 +56,7 @@ export async function follow(
       },
     })
   } finally {
-    await services.processes.release(sandbox, process)
+    await process.detach()
   }
 }
 

@@ -37,9 +37,9 @@ export function processRoutes(app: App, services: Services): void {
   app.openapi(start, async (context) => {
     const { command, ...options } = context.req.valid('json')
     return await withSandbox(services, context, async (sandbox) => {
-      const process = await services.processes.spawn(sandbox, command, options as SpawnOptions)
-      if (wantsEvents(context)) return await follow(context, services, sandbox, process)
-      await services.processes.release(sandbox, process)
+      const process = await sandbox.spawn(command, options as SpawnOptions)
+      if (wantsEvents(context)) return await follow(context, services, process)
+      await process.detach()
       return context.json({ id: process.id, pid: process.pid }, 201)
     })
   })
