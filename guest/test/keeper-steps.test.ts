@@ -9,6 +9,7 @@ import {
   rmSync,
   rmdirSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -128,6 +129,27 @@ describe.runIf(isRoot)('steps as root', () => {
       '-',
     ]
     await expect(keeper.launch({ steps })).rejects.toThrow(`2 overlay on ${join(place, 'merged')}`)
+  })
+
+  it('refuses a place of mounts that links lead to', async () => {
+    const source = join(place, 'source')
+    mkdirSync(join(source, 'inside'))
+    writeFileSync(join(source, 'inside', 'file'), '')
+    symlinkSync('inside', join(source, 'near'))
+    symlinkSync('../target', join(source, 'far'))
+    await using keeper = new TestKeeper()
+    const good = ['/inside', '/inside/file', '/inside/absent', '/absent/below'].flatMap((path) => [
+      'unlinked',
+      source,
+      path,
+    ])
+    await outcome(keeper, 'true', { steps: good })
+    for (const path of ['/near', '/near/file', '/near/absent', '/far', '/far/absent']) {
+      await using refusing = new TestKeeper()
+      await expect(refusing.launch({ steps: ['unlinked', source, path] })).rejects.toThrow(
+        `40 the root has a link where something is mounted: ${path}`,
+      )
+    }
   })
 
   it('makes a plain directory of a subvolume elsewhere than on btrfs, unless it is to be limited', async () => {

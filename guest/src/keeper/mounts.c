@@ -111,3 +111,16 @@ bool mount_tmpfs(const char *target, const char *data, struct failure *failure) 
     return fail_with(failure, errno, "tmpfs on %s", target);
   return true;
 }
+
+bool mount_place_check(const char *root, const char *path, struct failure *failure) {
+  while (*path == '/') path++;
+  int directory = open(root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (directory < 0) return fail_with(failure, errno, "unlinked %s", root);
+  int place = call_open_unlinked(directory, path);
+  int number = errno;
+  close(directory);
+  if (place >= 0) close(place);
+  // What is not there is made by whoever mounts on it, in a directory that was reached without a link.
+  if (place >= 0 || number == ENOENT) return true;
+  return fail_with(failure, number, number == ELOOP ? "the root has a link where something is mounted: /%s" : "unlinked /%s", path);
+}

@@ -152,6 +152,10 @@ static bool run_overlay(struct step_context *context, char *const *arguments) {
   return mount_overlay(arguments, options, context->user_namespace, context->failure);
 }
 
+static bool run_unlinked(struct step_context *context, char *const *arguments) {
+  return mount_place_check(arguments[0], arguments[1], context->failure);
+}
+
 static bool run_tmpfs(struct step_context *context, char *const *arguments) {
   return mount_tmpfs(arguments[0], arguments[1], context->failure);
 }
@@ -166,6 +170,7 @@ static const struct operation OPERATIONS[] = {
     {"bind", 3, true, check_bind, run_bind},
     {"overlay", 5, true, check_overlay, run_overlay},
     {"tmpfs", 2, true, NULL, run_tmpfs},
+    {"unlinked", 2, false, NULL, run_unlinked},
 };
 
 static const struct operation *find_operation(const char *word) {

@@ -10,6 +10,7 @@
 #define CALL_OPEN_TREE 428
 #define CALL_MOVE_MOUNT 429
 #define CALL_CLOSE_RANGE 436
+#define CALL_OPENAT2 437
 #define CALL_MOUNT_SETATTR 442
 
 #define TREE_CLONE 1u
@@ -18,6 +19,8 @@
 #define MOVE_FROM_EMPTY_PATH 4u
 #define ATTRIBUTE_READ_ONLY 0x00000001u
 #define ATTRIBUTE_ID_MAP 0x00100000u
+#define RESOLVE_NO_LINKS 0x04u
+#define RESOLVE_BENEATH 0x08u
 
 struct mount_attributes {
   uint64_t set;
@@ -25,6 +28,18 @@ struct mount_attributes {
   uint64_t propagation;
   uint64_t user_namespace;
 };
+
+struct open_how {
+  uint64_t flags;
+  uint64_t mode;
+  uint64_t resolve;
+};
+
+// A descriptor of what a relative path names below a directory, when no part of it is a link.
+static inline int call_open_unlinked(int directory, const char *path) {
+  struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_LINKS | RESOLVE_BENEATH};
+  return (int)syscall(CALL_OPENAT2, directory, path, &how, sizeof how);
+}
 
 static inline int call_open_tree(const char *path, unsigned flags) {
   return (int)syscall(CALL_OPEN_TREE, AT_FDCWD, path, flags | TREE_CLONE | O_CLOEXEC);

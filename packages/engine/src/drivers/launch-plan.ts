@@ -21,6 +21,7 @@ export type Step =
       readonly options: readonly ('idmap' | 'userxattr')[]
     }
   | { readonly kind: 'tmpfs'; readonly target: string; readonly data: string }
+  | { readonly kind: 'unlinked'; readonly root: string; readonly path: string }
 
 /** What the runtime finds open under a number. */
 export interface InheritedFile {

@@ -86,6 +86,8 @@ function stepWords(step: Step): string[] {
       return ['overlay', step.target, step.lower, step.upper, step.work, step.options.join(',') || '-']
     case 'tmpfs':
       return ['tmpfs', step.target, step.data]
+    case 'unlinked':
+      return ['unlinked', step.root, step.path]
   }
 }
 

@@ -1,6 +1,4 @@
-import { lstat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { HearthError } from '@hearth/contract'
 import type { HostPaths } from '../../host/host.ts'
 import type { Template } from '../../templates/template.ts'
 import type { LaunchPlan, Step } from '../launch-plan.ts'
@@ -38,6 +36,7 @@ export function stagePath(directory: string, isRoot: boolean): string {
 export async function stageRoot(input: PlanInput, { paths }: RuntimeContext): Promise<StagedRoot> {
   const { request, disk, idBase } = input
   const { template } = request
+  const mounts = template.kind === 'host' ? mountedParts(template) : []
   const lower = [...disk.layers, await lowerLayer(template, paths)].join(':')
   const stage = stagePath(request.directory, idBase !== null)
   const at = { root: join(stage, 'root'), disk: join(stage, 'disk'), guest: join(stage, 'guest') }
@@ -48,14 +47,15 @@ export async function stageRoot(input: PlanInput, { paths }: RuntimeContext): Pr
     ...openArea(disk, idBase, at.disk),
     { kind: 'bind', source: dirname(paths.guest), target: at.guest, options: ['ro'] },
     { kind: 'overlay', target: at.root, lower, upper, work, options: idBase === null ? ['userxattr'] : ['idmap'] },
+    ...checkPlaces(at.root, mounts),
   ]
-  return {
-    steps,
-    stage,
-    root: at.root,
-    guest: join(at.guest, basename(paths.guest)),
-    mounts: template.kind === 'host' ? mountedParts(template) : [],
-  }
+  return { steps, stage, root: at.root, guest: join(at.guest, basename(paths.guest)), mounts }
+}
+
+/** SAFETY: a runtime mounts on these. A link that an image or a snapshot has there would lead the mount to a place of its choice. */
+function checkPlaces(root: string, mounts: StagedRoot['mounts']): Step[] {
+  const places = [...mounts.map(({ target }) => target), GUEST_PATH, '/proc', '/dev']
+  return places.map((path) => ({ kind: 'unlinked', root, path }))
 }
 
 /**
@@ -81,26 +81,6 @@ export function enteredNamespace(idBase: number | null): LaunchPlan['userNamespa
     : { base: idBase, count: IDS, enter: true, rootless: false }
 }
 
-const checked = new Set<string>()
-
 async function lowerLayer(template: Template, paths: HostPaths): Promise<string> {
-  if (template.kind === 'host') return await hostRoot(template, paths)
-  if (!checked.has(template.digest)) {
-    for (const path of ['proc', 'dev', 'tmp', '.hearth']) await refuseLink(template, path)
-    checked.add(template.digest)
-  }
-  return template.root
-}
-
-/** SAFETY: a runtime mounts on these. A link of the image there would lead the mount to a place of the image's choice. */
-async function refuseLink(
-  { root, name }: { readonly root: string; readonly name: string },
-  path: string,
-): Promise<void> {
-  const status = await lstat(join(root, path)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
-  if (status === null || status.isDirectory()) return
-  throw new HearthError('template_unsupported', `/${path} of the template ${name} is not a directory`)
+  return template.kind === 'host' ? await hostRoot(template, paths) : template.root
 }
