@@ -1,4 +1,4 @@
-// Completes package-lock.json: `node scripts/lockfile.ts` (`--check` only tells). npm leaves optional packages out of the lockfile when
+// Completes each package-lock.json: `node scripts/lockfile.ts` (`--check` only tells). npm leaves optional packages out of the lockfile when
 // the registry at hand does not have them, such as builds for other platforms, and `npm ci` then refuses the whole lockfile.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -60,18 +60,19 @@ function main(path: string, check: boolean): number {
   const names = Object.keys(missing)
   if (names.length === 0) return 0
   if (check) {
-    console.error(
-      `package-lock.json lacks ${names.length} optional packages (${names[0]}, ...): run \`npm run lockfile\``,
-    )
+    console.error(`${path} lacks ${names.length} optional packages (${names[0]}, ...): run \`npm run lockfile\``)
     return 1
   }
   const entries = Object.entries({ ...lockfile.packages, ...missing })
   const sorted = entries.toSorted(([one], [other]) => one.localeCompare(other, 'en'))
   writeFileSync(path, `${JSON.stringify({ ...lockfile, packages: Object.fromEntries(sorted) }, null, 2)}\n`)
-  console.log(`added ${names.length} optional packages to package-lock.json`)
+  console.log(`added ${names.length} optional packages to ${path}`)
   return 0
 }
 
 if (import.meta.main) {
-  process.exitCode = main(join(import.meta.dirname, '../package-lock.json'), process.argv.includes('--check'))
+  const check = process.argv.includes('--check')
+  const lockfiles = ['package-lock.json', 'packages/sdk/test/runtimes/package-lock.json']
+  process.chdir(join(import.meta.dirname, '..'))
+  process.exitCode = Math.max(...lockfiles.map((path) => main(path, check)))
 }
