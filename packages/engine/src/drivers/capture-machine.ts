@@ -1,20 +1,17 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HearthError, isAtLeast, memoryRefused, type MemoryMode, type SandboxId } from '@hearth/contract'
+import { HearthError, isAtLeast, memoryRefused, type MemoryMode } from '@hearth/contract'
 import type { Link } from '../link/link.ts'
 import type { Captured, StillFiles } from '../machine/machine.ts'
 import type { CapturedArea } from '../store/disk-area.ts'
 import type { LinkServices } from './link-driver.ts'
 import type { LinkRuntime } from './link-runtime.ts'
-import type { MachineResources } from './machine-resources.ts'
+import type { MachinePlace } from './machine-place.ts'
 
 /** The machine that is captured. */
 export interface CaptureSubject {
-  readonly id: SandboxId
-  /** Of the sandbox. */
-  readonly directory: string
+  readonly place: MachinePlace
   readonly link: Link
-  readonly resources: MachineResources
   readonly isPaused: () => boolean
   readonly pause: () => Promise<void>
   readonly resume: () => Promise<void>
@@ -46,7 +43,7 @@ export class MachineCapture {
     if (mode === 'none') return 'only the files were asked for'
     const { memory, rung } = this.#runtime
     if (memory === undefined) return `the rung ${rung} cannot capture running processes`
-    const { id, directory } = this.#subject
+    const { id, directory } = this.#subject.place
     return await memory.obstacle({ id, sandboxDirectory: directory }, this.#services)
   }
 
@@ -55,8 +52,8 @@ export class MachineCapture {
    * grows meanwhile has a length there that its content has not reached. An idle sandbox only has to fall silent for it.
    */
   async #hostFiles(directory: string, reason: string, still?: StillFiles): Promise<Captured> {
-    const { link, isPaused, resources } = this.#subject
-    const { kind, path, layers } = resources.disk
+    const { link, isPaused, place } = this.#subject
+    const { kind, path, layers } = place.resources.disk
     const isSubvolume = kind === 'quota' && layers.length === 0
     const copy = async (): Promise<Captured> => {
       const copying = this.#copy(directory, reason)
@@ -131,7 +128,7 @@ export class MachineCapture {
 
   /** Why it could not be done, when the files alone will do. */
   async #withMemory(directory: string, mode: MemoryMode, disk: Once<CapturedArea>): Promise<Captured | string> {
-    const { id, directory: sandboxDirectory } = this.#subject
+    const { id, directory: sandboxDirectory } = this.#subject.place
     const captureDisk = async (): Promise<void> => void (await disk.get())
     try {
       if (this.#runtime.memory === undefined) throw new HearthError('internal', 'no memory to capture')
@@ -148,7 +145,7 @@ export class MachineCapture {
   }
 
   #disk(directory: string): Once<CapturedArea> {
-    const { disk, idBase } = this.#subject.resources
+    const { disk, idBase } = this.#subject.place.resources
     return new Once(() => this.#services.disks.capture(disk, idBase, directory))
   }
 }

@@ -65,6 +65,20 @@ export interface LaunchRequest {
   readonly progress?: Progress
 }
 
+/** What an unclaimed machine becomes. */
+export type ClaimRequest = Pick<LaunchRequest, 'limits' | 'hostname' | 'environment' | 'workdir' | 'user' | 'signal'>
+
+/** A machine that runs and is nobody's yet. Whoever it was launched as is a name for the time until then. */
+export interface UnclaimedMachine {
+  readonly machine: Machine
+  /** Resolves when it has confirmed that name, clock and randomness are its own, and has the rest too. When it fails, the machine is to be killed. */
+  identify(request: ClaimRequest): Promise<void>
+  /** Afterwards all that the host holds for it is this sandbox's, and its files lie in that directory, which must not exist before. */
+  moveTo(id: SandboxId, directory: string): void
+  /** What it holds of the host's memory; null where nothing counts it. */
+  memoryBytes(): Promise<number | null>
+}
+
 /** One rung of the ladder on this host. */
 export interface Driver {
   readonly rung: Rung
@@ -74,6 +88,8 @@ export interface Driver {
   probe(options?: { readonly fresh?: boolean }): Promise<Probe>
   /** Resolves when the guest has answered and its limits are in force. */
   launch(request: LaunchRequest): Promise<Machine>
+  /** As `launch`, for a machine that is claimed later, by a sandbox with the same template and limits. Absent where a name is given once. */
+  readonly launchUnclaimed?: (request: LaunchRequest) => Promise<UnclaimedMachine>
   /**
    * Takes up a machine that another process launched, or throws `sandbox_ended`. Only with `capabilities.reconnect`. It is paused
    * or runs afterwards as `paused` says, whatever it did before.

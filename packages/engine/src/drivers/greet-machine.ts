@@ -9,30 +9,44 @@ const FLAGS = { makeWorkdir: 1, renewed: 2 } as const
 const CONFIRMATIONS = { hostname: 1, clock: 2, randomness: 4 } as const
 
 /** What a guest is told of its machine. */
-type Identity = Pick<LaunchRequest, 'hostname' | 'environment' | 'workdir' | 'user' | 'from' | 'signal'> & {
+type Identity = Pick<LaunchRequest, 'hostname' | 'environment' | 'workdir' | 'user' | 'signal'> & {
   readonly limits: Pick<LaunchRequest['limits'], 'openFiles' | 'pids'>
 }
 
+/** How a machine came to be. */
+interface Beginning {
+  /** It goes on where another stood. */
+  readonly restored: boolean
+  /** It is a copy of another, or becomes one of its own later: what must not be there twice is made anew. */
+  readonly renewed: boolean
+}
+
 /** Says hello and gives a new machine its identity. It may be handed out afterwards. */
-export async function greet(link: Link, request: Identity, restored: boolean): Promise<void> {
-  const renewed = request.from !== null
-  const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: request.signal }
-  const configure = (): Promise<number> =>
-    link.ask(
-      'Configure',
-      configuration(request, renewed),
-      ({ value }) => exactNumber(value, 'what is confirmed'),
-      options,
-    )
+export async function greet(link: Link, identity: Identity, { restored, renewed }: Beginning): Promise<void> {
+  const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: identity.signal }
   // One that goes on where another stood gets its clock when it can take it.
   if (restored) {
     await link.hello(options)
-    requireRenewed(await configure())
+    requireRenewed(await configure(link, identity, renewed))
     return
   }
   // Together: the guest takes them in order, and nobody waits for the way back in between.
-  const [, confirmed] = await Promise.all([link.hello(options), configure()])
+  const [, confirmed] = await Promise.all([link.hello(options), configure(link, identity, renewed)])
   if (renewed) requireRenewed(confirmed)
+}
+
+/** Gives another identity to a machine that was greeted, and in which nothing has run. */
+export async function identify(link: Link, identity: Identity): Promise<void> {
+  requireRenewed(await configure(link, identity, false))
+}
+
+function configure(link: Link, identity: Identity, renewed: boolean): Promise<number> {
+  return link.ask(
+    'Configure',
+    configuration(identity, renewed),
+    ({ value }) => exactNumber(value, 'what is confirmed'),
+    { timeoutMs: BOUNDS.bootTimeoutMs, signal: identity.signal },
+  )
 }
 
 /** SAFETY: a copy that kept the name, the clock or the random numbers of its parent is not handed out. */

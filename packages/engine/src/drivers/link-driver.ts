@@ -15,10 +15,12 @@ import type { Machine } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import { MachineCapture } from './capture-machine.ts'
+import { ClaimableMachine } from './claimable-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { greet } from './greet-machine.ts'
 import type { LaunchPlan } from './launch-plan.ts'
 import { MachineHandle } from './machine-handle.ts'
+import type { MachinePlace } from './machine-place.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
 import type { AheadRuntime, DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
@@ -34,12 +36,20 @@ export interface LinkServices {
   readonly probes: ProbeCache
 }
 
+/** A machine that was started, with what only its driver sees of it. */
+interface Started {
+  readonly place: MachinePlace
+  readonly link: Link
+  readonly machine: LinkMachine
+}
+
 /** Turns a runtime's plan into a running machine: keeper, limits, link, identity. The same for every rung with a guest. */
 export class LinkDriver implements Driver {
   readonly rung: Driver['rung']
   readonly name: string
   readonly #runtime: LinkRuntime
   readonly #services: LinkServices
+  readonly launchUnclaimed?: NonNullable<Driver['launchUnclaimed']>
   #probe: Promise<Probe> | null = null
 
   constructor(runtime: LinkRuntime, services: LinkServices) {
@@ -47,6 +57,12 @@ export class LinkDriver implements Driver {
     this.#services = services
     this.rung = runtime.rung
     this.name = runtime.name
+    const { renames } = runtime
+    if (renames === undefined) return
+    this.launchUnclaimed = async (request) => {
+      const { place, link, machine } = await this.#launch(request, true)
+      return new ClaimableMachine(place, link, machine, renames, services)
+    }
   }
 
   probe(options: { fresh?: boolean } = {}): Promise<Probe> {
@@ -63,6 +79,10 @@ export class LinkDriver implements Driver {
   }
 
   async launch(request: LaunchRequest): Promise<Machine> {
+    return (await this.#launch(request, false)).machine
+  }
+
+  async #launch(request: LaunchRequest, unclaimed: boolean): Promise<Started> {
     let keeper: PreparedKeeper | null = null
     let resources: MachineResources | null = null
     try {
@@ -76,7 +96,9 @@ export class LinkDriver implements Driver {
       writeResources(request.directory, resources)
       const restored = await this.#start(keeper, { request, disk, idBase }, ahead)
       request.diskMade?.()
-      return await this.#open(request, keeper.socket, resources, restored)
+      const started = this.#machine({ id: request.id, directory: request.directory, resources }, keeper.socket)
+      await greet(started.link, request, { restored, renewed: unclaimed || request.from !== null })
+      return started
     } catch (error) {
       throw await this.#undo(error, request, keeper, resources)
     }
@@ -139,7 +161,7 @@ export class LinkDriver implements Driver {
     const resources = await readResources(directory)
     if (resources === null) throw new HearthError('sandbox_ended', `sandbox ${id} was never launched`)
     const socket = await connectKeeper(directory)
-    const { machine } = this.#machine(id, directory, socket, resources)
+    const { machine } = this.#machine({ id, directory, resources }, socket)
     try {
       await this.#runtime.memory?.recover?.({ id, sandboxDirectory: directory }, this.#services)
       // What it was told before its engine died may still be on its way: saying it again settles it. A frozen guest is greeted when it wakes.
@@ -153,39 +175,20 @@ export class LinkDriver implements Driver {
     }
   }
 
-  /** Says hello and gives a new machine its identity. */
-  async #open(
-    request: LaunchRequest,
-    socket: Socket,
-    resources: MachineResources,
-    restored: boolean,
-  ): Promise<Machine> {
-    const { link, machine } = this.#machine(request.id, request.directory, socket, resources)
-    await greet(link, request, restored)
-    return machine
-  }
-
   /** A machine that has not been greeted yet, whose end is noticed and cleaned up. */
-  #machine(
-    id: SandboxId,
-    directory: string,
-    socket: Socket,
-    resources: MachineResources,
-  ): { link: Link; machine: LinkMachine } {
-    const link = new Link(socket, () => describeEnd(directory))
-    const handle = new MachineHandle(id, directory, socket, link, resources, this.#services)
+  #machine(place: MachinePlace, socket: Socket): Started {
+    const link = new Link(socket, () => describeEnd(place.directory))
+    const handle = new MachineHandle(place, socket, link, this.#services)
     const capture = new MachineCapture(this.#runtime, this.#services, {
-      id,
-      directory,
+      place,
       link,
-      resources,
-      isPaused: () => isPaused(directory),
+      isPaused: () => isPaused(place.directory),
       pause: () => machine.pause(),
       resume: () => machine.resume(),
     })
     const machine: LinkMachine = new LinkMachine({
       link,
-      isPaused: () => isPaused(directory),
+      isPaused: () => isPaused(place.directory),
       ...(this.#runtime.ownDisk === true
         ? {}
         : { capture: (target, mode, still) => capture.take(target, mode, still) }),
@@ -197,9 +200,9 @@ export class LinkDriver implements Driver {
       oomKills: handle.oomKills,
       hostStats: async () => {
         const [memoryBytes, diskUsedBytes] = await Promise.all([
-          this.#runtime.countedElsewhere === true ? null : this.#services.cgroups.memoryBytes(resources.cgroup),
+          this.#runtime.countedElsewhere === true ? null : this.#services.cgroups.memoryBytes(place.resources.cgroup),
           // What an image holds is for its own kernel to say.
-          this.#runtime.diskForm === 'image' ? null : this.#services.disks.usedBytes(resources.disk),
+          this.#runtime.diskForm === 'image' ? null : this.#services.disks.usedBytes(place.resources.disk),
         ])
         return {
           ...(memoryBytes === null ? {} : { memoryBytes }),
@@ -207,7 +210,7 @@ export class LinkDriver implements Driver {
         }
       },
     })
-    return { link, machine }
+    return { place, link, machine }
   }
 
   async #undo(

@@ -94,6 +94,8 @@ export interface LinkRuntime {
   readonly name: string
   /** It has a disk of its own, with its own limit or with none, and needs no area on the host. */
   readonly ownDisk?: boolean
+  /** Who can give a running machine another hostname. Absent: nobody. */
+  readonly renames?: 'guest' | 'keeper'
   /** What lies in its area. Default `files`, the directories of an overlay. */
   readonly diskForm?: AreaForm
   /** The keeper's cgroup does not hold the sandbox's own processes, so that what it counts says nothing of them. */

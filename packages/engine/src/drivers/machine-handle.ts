@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { HearthError, type SandboxId } from '@hearth/contract'
+import { HearthError } from '@hearth/contract'
 import type { Cgroups, OomCounter } from '../host/cgroups.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { describeEnd, endKeeper } from '../host/keeper-process.ts'
@@ -7,14 +7,15 @@ import { encodeFrame } from '../host/keeper.ts'
 import type { Link } from '../link/link.ts'
 import type { MachineEnd } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
-import { freeResources, type MachineResources } from './machine-resources.ts'
+import type { MachinePlace } from './machine-place.ts'
+import { freeResources } from './machine-resources.ts'
 
 const KILL_PATIENCE_MS = 500
 
 /** The host's side of one machine's life: how it is ended, let go of, and what is freed afterwards. */
 export class MachineHandle {
   readonly ended: Promise<MachineEnd>
-  readonly #directory: string
+  readonly #place: MachinePlace
   readonly #socket: Socket
   #outcome: MachineEnd['reason'] | 'released' | null = null
   /** What kept the host's resources from being freed; the next sweep tries again. */
@@ -23,17 +24,15 @@ export class MachineHandle {
   readonly #oomCounter: OomCounter
 
   constructor(
-    id: SandboxId,
-    directory: string,
+    place: MachinePlace,
     socket: Socket,
     link: Link,
-    resources: MachineResources,
     services: { readonly cgroups: Cgroups; readonly disks: DiskAreas; readonly ids: IdRanges },
   ) {
-    this.#directory = directory
+    this.#place = place
     this.#socket = socket
-    this.#free = () => freeResources(id, directory, resources, services)
-    this.#oomCounter = services.cgroups.oomCounter(resources.cgroup)
+    this.#free = () => freeResources(place.id, place.directory, place.resources, services)
+    this.#oomCounter = services.cgroups.oomCounter(place.resources.cgroup)
     const { promise, resolve } = Promise.withResolvers<MachineEnd>()
     this.ended = promise
     socket.once('close', () => {
@@ -47,10 +46,10 @@ export class MachineHandle {
     this.#oomCounter.close()
     if (this.#outcome === 'released') return await new Promise<never>(() => undefined)
     const violation = link.violation
-    await endKeeper(this.#directory)
-    const detail = describeEnd(this.#directory) ?? 'the link broke'
+    await endKeeper(this.#place.directory)
+    const detail = describeEnd(this.#place.directory) ?? 'the link broke'
     await this.#free().catch((cause: unknown) => {
-      this.#leftover = new HearthError('internal', `${this.#directory} could not be freed`, { cause })
+      this.#leftover = new HearthError('internal', `${this.#place.directory} could not be freed`, { cause })
     })
     if (this.#outcome === 'killed') return { reason: 'killed', detail: 'killed' }
     if (violation !== null) return { reason: 'protocol_violation', detail: violation }
@@ -62,7 +61,7 @@ export class MachineHandle {
       this.#outcome = 'killed'
       this.#socket.write(encodeFrame('KeeperEnd', {}))
       // The frame waits behind what a guest does not read; a signal does not.
-      const patience = setTimeout(() => void endKeeper(this.#directory), KILL_PATIENCE_MS)
+      const patience = setTimeout(() => void endKeeper(this.#place.directory), KILL_PATIENCE_MS)
       await this.ended.finally(() => clearTimeout(patience))
     }
     await this.ended

@@ -6,6 +6,8 @@ export interface HostPaths {
   /** All state. `HEARTH_HOME`, default `~/.hearth`. */
   readonly home: string
   readonly sandboxes: string
+  /** As `sandboxes`: machines that are nobody's yet. One becomes a sandbox by moving there. */
+  readonly pool: string
   readonly templates: string
   /** Where writable layers live: a btrfs with quotas when the set-up made one, else a plain directory. */
   readonly store: string
@@ -19,6 +21,7 @@ export function hostPaths(environment: NodeJS.ProcessEnv = process.env): HostPat
   return {
     home,
     sandboxes: join(home, 'sandboxes'),
+    pool: join(home, 'pool'),
     templates: join(home, 'templates'),
     store: join(home, 'store'),
     cache: join(home, 'cache'),

@@ -21,6 +21,7 @@ const CGROUP2_MAGIC = 0x6367_7270
 class ContainerRuntime implements LinkRuntime {
   readonly rung = 'container'
   readonly name: 'crun' | 'runc'
+  readonly renames = 'keeper'
   #program: Promise<string | null> | null = null
   #hidesCgroups: Promise<boolean> | null = null
   #filter: ReturnType<typeof containerFilter> | null = null

@@ -17,6 +17,7 @@ const INSTALL_NEWER = 'apt-get install -t bookworm-backports runsc'
 /** runsc: every system call of the sandbox is answered by a kernel in user space. */
 export class GvisorRuntime implements LinkRuntime {
   readonly rung = 'gvisor'
+  readonly renames = 'guest'
   readonly name = 'runsc'
   readonly memory: GvisorMemory = new GvisorMemory((context) => this.#runsc(context))
   #program: Promise<string | null> | null = null

@@ -13,6 +13,7 @@ const silent: Progress = () => undefined
 export class MicrovmRuntime implements LinkRuntime {
   readonly rung = 'microvm'
   readonly name = 'qemu'
+  readonly renames = 'guest'
   readonly countedElsewhere = true
   readonly diskForm = 'image'
   readonly #parts = new Map<string, Promise<FoundParts>>()

@@ -23,8 +23,8 @@ export async function warmMachine(
   // The last, so that the guest knows of nothing that has touched the working directory since.
   await greet(
     link,
-    { hostname: NAME, environment: template.environment, workdir, user: template.user ?? '', limits, from: null },
-    false,
+    { hostname: NAME, environment: template.environment, workdir, user: template.user ?? '', limits },
+    { restored: false, renewed: false },
   )
 }
 

@@ -15,6 +15,7 @@ import { explainNamespaceFailure } from '../staging/explain-failure.ts'
 export class ProcessRuntime implements LinkRuntime {
   readonly rung = 'process'
   readonly name = 'bubblewrap'
+  readonly renames = 'keeper'
   #program: Promise<string | null> | null = null
 
   async probe(context: RuntimeContext): Promise<Probe> {
