@@ -46,6 +46,7 @@ export const ERROR_CODES = {
     suggestion: 'Create a new sandbox. The message says how this one ended.',
   },
   sandbox_paused: { status: 409, retryable: true, suggestion: 'Resume it first.' },
+  sandbox_hibernated: { status: 409, retryable: true, suggestion: 'Wake it first.' },
   snapshot_not_found: {
     status: 404,
     retryable: false,
@@ -116,6 +117,17 @@ export const ERROR_CODES = {
     status: 403,
     retryable: false,
     suggestion: 'Allow the name in the policy of the sandbox; `hearth policy show ID` prints what it allows.',
+  },
+  secret_not_found: {
+    status: 404,
+    retryable: false,
+    suggestion: 'Run `hearth secret ls` to see the secrets; `hearth secret set NAME` stores one.',
+  },
+  secret_unreadable: {
+    status: 503,
+    retryable: false,
+    suggestion:
+      'It was stored with another key, or changed since: start the server with the key that it had (HEARTH_SECRET_KEY, or `secret-key` in its home), or store the secret anew.',
   },
   watch_failed: { status: 422, retryable: false, suggestion: 'Watch a smaller directory.' },
   protocol_violation: {

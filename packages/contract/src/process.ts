@@ -14,6 +14,9 @@ export type Command = z.input<typeof commandSchema>
 
 const bytesSchema = z.custom<Uint8Array>((value) => value instanceof Uint8Array, 'must be a string or a Uint8Array')
 
+/** What a caller calls a step of its work. */
+export const stepSchema = z.string().min(1).max(128)
+
 export const spawnOptionsSchema = z.strictObject({
   env: environmentSchema.optional(),
   cwd: guestPathSchema.optional(),
@@ -26,6 +29,8 @@ export const spawnOptionsSchema = z.strictObject({
   stdin: z.enum(['pipe', 'none']).optional(),
   /** Sends standard error where standard output goes, so that their order is exact. */
   mergeOutput: z.boolean().optional(),
+  /** Names the step of the caller's work that it belongs to, in the record that a server keeps. */
+  step: stepSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
 export type SpawnOptions = z.input<typeof spawnOptionsSchema>

@@ -16,15 +16,28 @@ interface Reached extends Caused {
 export type RecordEntry =
   | (Caused & {
       readonly kind: 'command'
-      readonly command: string
+      readonly command: string | readonly string[]
       readonly cwd: string | null
       readonly user: string | null
+      /** What the client called the step that it belongs to. What the command causes belongs to it too. */
+      readonly step: string | null
     })
   | (Caused & {
       readonly kind: 'exit'
       readonly exitCode: number | null
       readonly signal: string | null
       readonly durationMs: number
+      readonly timedOut: boolean
+      readonly oom: boolean
+    })
+  | (Caused & {
+      readonly kind: 'code'
+      readonly language: string
+      readonly code: string
+      readonly step: string | null
+      readonly durationMs: number
+      /** The name of the error that it ended with. */
+      readonly error: string | null
       readonly timedOut: boolean
       readonly oom: boolean
     })

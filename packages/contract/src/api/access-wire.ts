@@ -9,6 +9,7 @@ export const SCOPES = [
   'exec',
   'files',
   'ports',
+  'secrets',
   'keys',
   'admin',
   'operator',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BOUNDS } from '../limits.ts'
-import { commandSchema } from '../process.ts'
+import { commandSchema, stepSchema } from '../process.ts'
 import { environmentSchema, guestPathSchema, userSchema } from '../sandbox-spec.ts'
 import { failureSchema } from './failure.ts'
 
@@ -14,6 +14,8 @@ const startFields = {
   user: userSchema.optional(),
   timeoutMs: z.int().min(1).max(BOUNDS.maximumTtlMs).optional(),
   mergeOutput: z.boolean().optional(),
+  /** Names the step of the caller's work that it belongs to, in the record. */
+  step: stepSchema.optional(),
 }
 
 /** What `exec/stream` takes: its output has no bound, because its reader sets the pace. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { BOUNDS } from '../limits.ts'
+import { stepSchema } from '../process.ts'
 import { RUNGS } from '../rungs.ts'
 import { CODE_LANGUAGES } from '../sandbox.ts'
 import { failureSchema } from './failure.ts'
@@ -22,6 +23,7 @@ export const runCodeRequestSchema = z
     language: z.enum(CODE_LANGUAGES).optional(),
     timeoutMs: z.int().min(1).max(BOUNDS.maximumTtlMs).optional(),
     context: z.string().min(1).max(64).optional(),
+    step: stepSchema.optional(),
   })
   .meta({ id: 'RunCode' })
 
@@ -66,26 +68,6 @@ export const rungViewSchema = z
     ]),
   })
   .meta({ id: 'Rung' })
-
-export const eventViewSchema = z
-  .object({
-    seq: z.number(),
-    at: z.iso.datetime(),
-    sandbox: z.string().nullable(),
-    type: z.string(),
-    data: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: 'Event' })
-export type EventView = z.output<typeof eventViewSchema>
-
-/** `next` is passed as `after`. `dropped` is set when events after the asked position are gone: up to `through` some are missing. */
-export const eventPageSchema = z
-  .object({
-    items: z.array(eventViewSchema),
-    next: z.number(),
-    dropped: z.object({ through: z.number(), count: z.number() }).nullable(),
-  })
-  .meta({ id: 'EventPage' })
 
 export const linkRequestSchema = z
   .strictObject({

@@ -3,6 +3,7 @@ import {
   CODE_LANGUAGES,
   HearthError,
   parseInput,
+  stepSchema,
   type CodeLanguage,
   type CodeResult,
   type Limits,
@@ -21,6 +22,7 @@ const optionsSchema = z.strictObject({
   language: z.enum(CODE_LANGUAGES).default('python'),
   timeoutMs: z.int().min(1).optional(),
   context: z.string().min(1).max(64).default('default'),
+  step: stepSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
 

@@ -6,10 +6,13 @@ import type { Tables } from './database/tables.ts'
 import { EventRepository } from './events/events.ts'
 import type { PostgresListener } from './events/postgres-listener.ts'
 import type { WakeUps } from './events/wake-ups.ts'
-import { writeEvents, type PendingEvent } from './events/write-events.ts'
+import type { StoredEvent } from './events/event-record.ts'
+import { writeEvents, type PendingEvent, type WrittenEvents } from './events/write-events.ts'
 import { HostRepository } from './hosts.ts'
 import { OperationRepository } from './operations/operations.ts'
 import { SandboxRepository } from './sandboxes/sandboxes.ts'
+import type { ServerKeys } from './keys.ts'
+import { SecretRepository } from './secrets/secrets.ts'
 import { SnapshotRepository } from './snapshots/snapshots.ts'
 import type { Store, StoreSession } from './store.ts'
 import { TransactionGuard } from './transaction-guard.ts'
@@ -20,6 +23,8 @@ export interface DatabaseStoreParts {
   readonly sources: Sources
   readonly wakeUps: WakeUps
   readonly listener: PostgresListener | null
+  readonly keys: ServerKeys | null
+  readonly onEvents: (events: readonly StoredEvent[]) => void
 }
 
 export class DatabaseStore implements Store {
@@ -31,6 +36,7 @@ export class DatabaseStore implements Store {
   readonly events: EventRepository
   readonly hosts: HostRepository
   readonly snapshots: SnapshotRepository
+  readonly secrets: SecretRepository
   readonly #parts: DatabaseStoreParts
   readonly #guard = new TransactionGuard()
   #closing: Promise<void> | null = null
@@ -39,9 +45,7 @@ export class DatabaseStore implements Store {
     this.#parts = parts
     this.dialect = parts.dialect
     const database = { dialect: parts.dialect, query: parts.query.withPlugin(this.#guard) }
-    const session = this.#session(database, (events) =>
-      this.#transaction((inside) => writeEvents(inside, events), events),
-    )
+    const session = this.#session(database, (events) => this.#transaction(async () => undefined, events))
     this.tenants = session.tenants
     this.apiKeys = session.apiKeys
     this.sandboxes = session.sandboxes
@@ -49,6 +53,7 @@ export class DatabaseStore implements Store {
     this.events = session.events
     this.hosts = session.hosts
     this.snapshots = session.snapshots
+    this.secrets = session.secrets
   }
 
   async transaction<T>(work: (session: StoreSession) => Promise<T>): Promise<T> {
@@ -56,32 +61,39 @@ export class DatabaseStore implements Store {
     const collect = async (appended: readonly PendingEvent[]): Promise<void> => {
       events.push(...appended)
     }
-    return await this.#transaction(async (database) => {
-      const result = await work(this.#session(database, collect))
-      await writeEvents(database, events)
-      return result
-    }, events)
+    return await this.#transaction((database) => work(this.#session(database, collect)), events)
   }
 
   async #transaction<T>(work: (database: Database) => Promise<T>, events: readonly PendingEvent[]): Promise<T> {
-    const { dialect, query } = this.#parts
-    const result = await this.#guard.run(() =>
-      query.transaction().execute((inside) => work({ dialect, query: inside })),
+    const { dialect, query, keys } = this.#parts
+    const { result, written } = await this.#guard.run(() =>
+      query.transaction().execute(async (inside) => {
+        const database = { dialect, query: inside }
+        const done = await work(database)
+        return { result: done, written: await writeEvents(database, events, keys?.signer ?? null) }
+      }),
     )
-    if (events.length > 0) this.#parts.wakeUps.wake()
+    if (written.events.length > 0) this.#committed(written)
     return result
   }
 
+  #committed({ events, heads }: WrittenEvents): void {
+    this.#parts.keys?.signer.written(heads)
+    this.#parts.wakeUps.wake()
+    this.#parts.onEvents(events)
+  }
+
   #session(database: Database, publish: (events: readonly PendingEvent[]) => Promise<void>): StoreSession {
-    const { sources, wakeUps } = this.#parts
+    const { sources, wakeUps, keys } = this.#parts
     return {
       tenants: new TenantRepository(database, sources),
       apiKeys: new ApiKeyRepository(database, sources),
       sandboxes: new SandboxRepository(database, sources),
       operations: new OperationRepository(database, sources),
-      events: new EventRepository({ database, sources, wakeUps, publish }),
+      events: new EventRepository({ database, sources, wakeUps, publish, signer: keys?.signer ?? null }),
       hosts: new HostRepository(database, sources),
       snapshots: new SnapshotRepository(database, sources),
+      secrets: new SecretRepository(database, sources, keys?.box ?? null),
     }
   }
 

@@ -23,4 +23,7 @@ export type { Begun, NewOperation, OperationRepository } from './operations/oper
 export type { EventFilter, EventPage, NewEvent, StoredEvent } from './events/event-record.ts'
 export { EVENT_LIMIT, type EventRepository, type EventsQuery, type FollowOptions } from './events/events.ts'
 export { DEFAULT_RETENTION, type DroppedEvents, type Retention } from './events/retention.ts'
+export { publicView } from './events/event-record.ts'
+export { deriveKeys, serverKey, type ServerKeys } from './keys.ts'
+export type { SecretRepository, StoredSecret } from './secrets/secrets.ts'
 export type { Host, HostRepository } from './hosts.ts'

@@ -7,8 +7,10 @@ import { postgresDialect } from './database/postgres-dialect.ts'
 import { sqliteDialect } from './database/sqlite-dialect.ts'
 import type { Tables } from './database/tables.ts'
 import { DatabaseStore } from './database-store.ts'
+import type { StoredEvent } from './events/event-record.ts'
 import { PostgresListener } from './events/postgres-listener.ts'
 import { WakeUps } from './events/wake-ups.ts'
+import type { ServerKeys } from './keys.ts'
 import type { Store } from './store.ts'
 
 export interface OpenStoreOptions {
@@ -16,6 +18,10 @@ export interface OpenStoreOptions {
   readonly url?: string
   /** Default: the clock of the system and random identifiers. */
   readonly sources?: Partial<Sources>
+  /** What secrets are encrypted and the record is signed with. Without them there are no secrets, and the record is not signed. */
+  readonly keys?: ServerKeys
+  /** Told of events that this store has written, after their commit. It must neither throw nor wait. */
+  readonly onEvents?: (events: readonly StoredEvent[]) => void
   /** Told of connections that break while nobody uses them. They are made anew without it. */
   readonly onConnectionError?: (error: Error) => void
 }
@@ -38,7 +44,8 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
     throw error
   }
   const sources: Sources = { now: Date.now, newId, ...options.sources }
-  return new DatabaseStore({ dialect: name, query, sources, wakeUps, listener })
+  const { keys = null, onEvents = () => undefined } = options
+  return new DatabaseStore({ dialect: name, query, sources, wakeUps, listener, keys, onEvents })
 }
 
 /** The engine is loaded only for this: a tool that names its database starts without it. */

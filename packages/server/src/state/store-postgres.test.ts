@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { describeStore, PostgresCluster, whyNoPostgres, type TestDatabase } from '@hearth/testing/store'
-import { createWithinQuota, openStore } from './index.ts'
+import { createWithinQuota, deriveKeys, openStore } from './index.ts'
 import { describeProcesses } from './processes/describe-processes.ts'
 
 const reason = await whyNoPostgres()
@@ -60,7 +60,9 @@ async function openDatabase(cluster: PostgresCluster): Promise<TestDatabase & { 
   await execute(admin, create)
   return {
     url,
-    connect: (sources = {}) => openStore({ url, sources }),
+    connect: (sources = {}, key) =>
+      openStore({ url, sources, ...(key === undefined ? {} : { keys: deriveKeys(key) }) }),
+    execute: (statement) => execute(url, statement),
     // The cluster goes as a whole.
     [Symbol.asyncDispose]: async () => undefined,
   }

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { DEFAULT_QUOTAS } from '@hearth/contract'
 import { describeStore, type TestDatabase } from '@hearth/testing/store'
-import { createWithinQuota, openStore } from './index.ts'
+import { createWithinQuota, deriveKeys, openStore } from './index.ts'
 import { describeProcesses } from './processes/describe-processes.ts'
 
 async function open(): Promise<TestDatabase & { readonly path: string; readonly url: string }> {
@@ -15,7 +15,12 @@ async function open(): Promise<TestDatabase & { readonly path: string; readonly 
   return {
     path,
     url,
-    connect: (sources = {}) => openStore({ url, sources }),
+    connect: (sources = {}, key) =>
+      openStore({ url, sources, ...(key === undefined ? {} : { keys: deriveKeys(key) }) }),
+    execute: async (statement) => {
+      using database = new DatabaseSync(path)
+      database.exec(statement)
+    },
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   }
 }
@@ -47,7 +52,9 @@ it('brings a database of before snapshots up to date', async () => {
   before.exec(`drop index sandboxes_by_origin_id; alter table sandboxes drop column origin_id;
     drop index snapshots_by_tenant_id_name; drop index snapshots_by_host_id_state;
     alter table snapshots drop column name; alter table snapshots drop column state; alter table snapshots drop column host_id;
-    delete from kysely_migration where name = '002-snapshots';
+    delete from kysely_migration where name > '002';
+    drop table secrets; drop table event_chains; alter table events drop column hash;
+    alter table event_drops drop column hash; alter table event_drops drop column chained;
     update tenants set quotas = '{"sandboxes":3}'`)
   before.close()
   await using store = await database.connect()

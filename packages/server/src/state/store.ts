@@ -5,6 +5,7 @@ import type { EventRepository } from './events/events.ts'
 import type { HostRepository } from './hosts.ts'
 import type { OperationRepository } from './operations/operations.ts'
 import type { SandboxRepository } from './sandboxes/sandboxes.ts'
+import type { SecretRepository } from './secrets/secrets.ts'
 import type { SnapshotRepository } from './snapshots/snapshots.ts'
 
 /**
@@ -23,6 +24,8 @@ export interface StoreSession {
   readonly hosts: HostRepository
   /** What the engine's store holds, and whose it is. */
   readonly snapshots: SnapshotRepository
+  /** What the gateway puts into requests. */
+  readonly secrets: SecretRepository
 }
 
 /** The durable state of one control plane. Any number of processes may have the same database open. */

@@ -6,8 +6,10 @@ import { describeLifecycleModel } from './lifecycle-model.ts'
 import { describeOperations } from './operations.ts'
 import { describeQuotas, type QuotaSuiteOptions } from './quotas.ts'
 import { describeRaces } from './races.ts'
+import { describeRecord } from './record.ts'
 import { describeSandboxList } from './sandbox-list.ts'
 import { describeSandboxes } from './sandboxes.ts'
+import { describeSecrets } from './secrets.ts'
 import { describeStoredSnapshots } from './snapshots.ts'
 import { describeTransactions } from './transactions.ts'
 import type { StoreSuiteOptions } from './store-suite.ts'
@@ -28,6 +30,8 @@ const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
   events: describeEvents,
   transactions: describeTransactions,
   snapshots: describeStoredSnapshots,
+  record: describeRecord,
+  secrets: describeSecrets,
 }
 
 /** What every store must do, whatever database is below it. */

@@ -26,11 +26,12 @@ export function describeEvents(options: StoreSuiteOptions): void {
     )
     await store.events.append({ tenantId: 'b', sandboxId: 'y', type: 'three' })
     const all = await store.events.page()
+    const hash: unknown = expect.stringMatching(/^[0-9a-f]{64}$/)
     expect(all).toEqual({
       events: [
-        { seq: 1, tenantId: 'a', sandboxId: 'x', at: now(), type: 'one', data: { text: 'ä' } },
-        { seq: 2, tenantId: 'a', sandboxId: null, at: now(), type: 'two', data: {} },
-        { seq: 3, tenantId: 'b', sandboxId: 'y', at: now(), type: 'three', data: {} },
+        { seq: 1, tenantId: 'a', sandboxId: 'x', at: now(), type: 'one', data: { text: 'ä' }, hash },
+        { seq: 2, tenantId: 'a', sandboxId: null, at: now(), type: 'two', data: {}, hash: null },
+        { seq: 3, tenantId: 'b', sandboxId: 'y', at: now(), type: 'three', data: {}, hash },
       ],
       next: 3,
       dropped: null,

@@ -9,15 +9,18 @@ export interface StoreSuiteOptions {
 }
 
 export interface TestDatabase extends AsyncDisposable {
-  /** Opens it, each time with connections of its own, as another server on the same database would. */
-  connect(sources?: Partial<Sources>): Promise<Store>
+  /** Opens it, each time with connections of its own, as another server on the same database would. `key`: that of the server. */
+  connect(sources?: Partial<Sources>, key?: Uint8Array): Promise<Store>
+  /** A statement of somebody who has the database and not the server. */
+  execute(statement: string): Promise<void>
 }
 
 /** One store on one empty database, with a clock that stands still until it is moved. New for every test. */
 export interface StoreFixture {
   readonly store: Store
   /** Another store on the same database, with the same clock. Closed at the end of the test. */
-  readonly connect: () => Promise<Store>
+  readonly connect: (key?: Uint8Array) => Promise<Store>
+  readonly execute: TestDatabase['execute']
   readonly now: () => number
   readonly advance: (milliseconds: number) => void
   readonly tenant: (quotas?: Partial<Quotas>) => Promise<Tenant>
@@ -44,8 +47,8 @@ async function openFixture(options: StoreSuiteOptions): Promise<StoreFixture & A
   const stores: Store[] = []
   let time = 1_750_000_000_000
   let tenants = 0
-  const connect = async (): Promise<Store> => {
-    const store = await database.connect({ now: () => time })
+  const connect = async (key?: Uint8Array): Promise<Store> => {
+    const store = await database.connect({ now: () => time }, key)
     stores.push(store)
     return store
   }
@@ -53,6 +56,7 @@ async function openFixture(options: StoreSuiteOptions): Promise<StoreFixture & A
   return {
     store,
     connect,
+    execute: (statement) => database.execute(statement),
     now: () => time,
     advance: (milliseconds) => {
       time += milliseconds

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { eventPageSchema, eventViewSchema, sandboxIdSchema, type EventView } from '@hearth/contract'
-import type { StoredEvent } from '../../state/index.ts'
+import { eventPageSchema, eventViewSchema, sandboxIdSchema } from '@hearth/contract'
+import { publicView } from '../../state/index.ts'
 import type { App, AppContext, Services } from '../app-env.ts'
 import { describeRoute, queryInteger } from '../openapi.ts'
 import { answerWithEvents, lastEventId, wantsEvents } from '../streams/event-stream.ts'
@@ -43,7 +43,7 @@ export function eventRoutes(app: App, services: Services): void {
       return await followEvents(context, services, filter, after ?? lastEventId(context))
     }
     const page = await services.events.page({ ...filter, after: after ?? 0, limit: limit ?? 100 })
-    return context.json({ items: page.events.map(eventView), next: page.next, dropped: page.dropped }, 200)
+    return context.json({ items: page.events.map(publicView), next: page.next, dropped: page.dropped }, 200)
   })
 }
 
@@ -62,14 +62,8 @@ async function followEvents(
       await stream.send({ type: 'following', after: from }, from)
       for await (const page of services.events.follow({ ...filter, after: from, signal: stop.signal })) {
         if (page.dropped !== null) await stream.send({ type: 'dropped', ...page.dropped })
-        for (const event of page.events) await stream.send(eventView(event), event.seq)
+        for (const event of page.events) await stream.send(publicView(event), event.seq)
       }
     },
   })
-}
-
-function eventView(event: StoredEvent): EventView {
-  const { seq, at, sandboxId, type, data } = event
-  const known = typeof data === 'object' && data !== null && !Array.isArray(data) ? data : {}
-  return { seq, at: new Date(at).toISOString(), sandbox: sandboxId, type, data: { ...known } }
 }

@@ -3,10 +3,15 @@ import { Migrator, type Migration } from 'kysely/migration'
 import { HearthError } from '@hearth/contract'
 import { initial } from '../migrations/001-initial.ts'
 import { snapshots } from '../migrations/002-snapshots.ts'
+import { egress } from '../migrations/004-egress.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
-const MIGRATIONS: Readonly<Record<string, Migration>> = { '001-initial': initial, '002-snapshots': snapshots }
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '001-initial': initial,
+  '002-snapshots': snapshots,
+  '004-egress': egress,
+}
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */
 export async function migrate(query: Kysely<Tables>): Promise<void> {

@@ -91,6 +91,21 @@ export interface EventsTable {
   at: number
   type: string
   data: Json<unknown>
+  /** Of this event and all before it of its sandbox; null without a sandbox, and for those from before there were hashes. */
+  hash: string | null
+}
+
+/** The end of the chain of hashes of one sandbox. */
+export interface EventChainsTable {
+  sandbox_id: string
+  tenant_id: string
+  length: number
+  seq: number
+  hash: string
+  signature: string | null
+  public_key: string | null
+  /** The number of the last event when a head was found that this server had not signed. */
+  broken_at: number | null
 }
 
 /** One row. Its lock is held until commit, so that sequence numbers become visible in their order and without gaps. */
@@ -105,6 +120,21 @@ export interface EventDropsTable {
   sandbox_id: string
   through: number
   count: number
+  /** How many of them had a hash, and the hash of the last. */
+  chained: number
+  hash: string | null
+}
+
+export interface SecretsTable {
+  tenant_id: string
+  name: string
+  binding: Json<unknown>
+  /** Encrypted and authenticated together with whose it is, its name and its binding. */
+  sealed: string
+  /** Says which key it was sealed with. */
+  key_id: string
+  created_at: number
+  updated_at: number
 }
 
 export interface TemplatesTable {
@@ -148,6 +178,8 @@ export interface Tables {
   events: EventsTable
   event_sequence: EventSequenceTable
   event_drops: EventDropsTable
+  event_chains: EventChainsTable
+  secrets: SecretsTable
   templates: TemplatesTable
   snapshots: SnapshotsTable
   hosts: HostsTable

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import type { EventView } from '@hearth/contract'
 import type { EventsTable } from '../database/tables.ts'
 
 /** Something that happened, told in the same transaction as the change itself. */
@@ -11,6 +12,8 @@ export interface StoredEvent {
   /** For example `sandbox.running`. */
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
+  /** Of this event and all before it of its sandbox. Null without a sandbox. */
+  readonly hash: string | null
 }
 
 export interface NewEvent {
@@ -43,5 +46,15 @@ export function decodeEvent(row: Selectable<EventsTable>): StoredEvent {
     at: row.at,
     type: row.type,
     data: JSON.parse(row.data) as Record<string, unknown>,
+    hash: row.hash,
   }
+}
+
+/** A row as everybody outside sees it, and as it is hashed. */
+export function eventView(row: Selectable<EventsTable>): EventView {
+  return publicView(decodeEvent(row))
+}
+
+export function publicView({ seq, at, sandboxId, type, data, hash }: StoredEvent): EventView {
+  return { seq, at: new Date(at).toISOString(), sandbox: sandboxId, type, data, hash }
 }

@@ -1,6 +1,8 @@
-import { HearthError } from '@hearth/contract'
+import { HearthError, type RecordVerdict } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
 import { decodeEvent, type EventFilter, type EventPage, type NewEvent } from './event-record.ts'
+import type { RecordSigner } from '../record/record-signer.ts'
+import { verifyRecord } from '../record/verify-record.ts'
 import { pruneEvents, type DroppedEvents, type Retention } from './retention.ts'
 import type { WakeUps } from './wake-ups.ts'
 import type { PendingEvent } from './write-events.ts'
@@ -27,6 +29,7 @@ export interface EventRepositoryParts {
   readonly database: Database
   readonly sources: Sources
   readonly wakeUps: WakeUps
+  readonly signer: RecordSigner | null
   /** Inside a transaction it collects until just before the commit; outside it commits at once. */
   readonly publish: (events: readonly PendingEvent[]) => Promise<void>
 }
@@ -99,6 +102,11 @@ export class EventRepository {
         wakeUp.cancel()
       }
     }
+  }
+
+  /** Whether what is kept of a sandbox is what was written. `sandbox_not_found` for another tenant's. */
+  verify(tenantId: string, sandboxId: string): Promise<RecordVerdict> {
+    return verifyRecord(this.#parts.database, this.#parts.signer, tenantId, sandboxId)
   }
 
   /** Applies the bounds and says what it took. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { atomically, type Database } from '../database/database.ts'
+import type { EventDropsTable } from '../database/tables.ts'
 
 /** How many events are kept. Whatever breaks either bound goes, oldest first. */
 export interface Retention {
@@ -79,54 +80,48 @@ function inGroup(database: Database, group: Omit<Range, 'through'>) {
 
 function drop(database: Database, range: Range): Promise<number> {
   return atomically(database, async (inside) => {
-    const seqs = inGroup(inside, range).where('seq', '<=', range.through).select('seq')
+    const gone = inGroup(inside, range).where('seq', '<=', range.through)
+    const seqs = gone.select('seq')
+    const chain = await gone
+      .where('hash', 'is not', null)
+      .select((build) => [
+        build.fn.countAll<number>().as('chained'),
+        build.selectFrom('events').select('hash').where('seq', '=', range.through).as('hash'),
+      ])
+      .executeTakeFirstOrThrow()
     const { numDeletedRows } = await inside.query.deleteFrom('events').where('seq', 'in', seqs).executeTakeFirst()
     const count = Number(numDeletedRows)
     if (count === 0) return 0
-    await note(inside, range.tenantId, '', range.through, count)
-    if (range.sandboxId !== null) await note(inside, range.tenantId, range.sandboxId, range.through, count)
+    const { tenantId, sandboxId, through } = range
+    await note(inside, { tenant_id: tenantId, sandbox_id: '', through, count, chained: 0, hash: null })
+    if (sandboxId !== null) await note(inside, { tenant_id: tenantId, sandbox_id: sandboxId, through, count, ...chain })
     return count
   })
 }
 
-async function note(
-  database: Database,
-  tenantId: string,
-  sandboxId: string,
-  through: number,
-  count: number,
-): Promise<void> {
+async function note(database: Database, drops: EventDropsTable): Promise<void> {
   await database.query
     .insertInto('event_drops')
-    .values({ tenant_id: tenantId, sandbox_id: sandboxId, through, count })
+    .values(drops)
     .onConflict((conflict) =>
       conflict.columns(['tenant_id', 'sandbox_id']).doUpdateSet({
         // Two bounds are applied one after the other, and the second may end earlier than the first.
         through: sql`case when event_drops.through > excluded.through then event_drops.through else excluded.through end`,
+        hash: sql`case when event_drops.through > excluded.through then event_drops.hash else excluded.hash end`,
         count: sql`event_drops.count + excluded.count`,
+        chained: sql`event_drops.chained + excluded.chained`,
       }),
     )
     .execute()
 }
 
-/** The notes of a sandbox go when neither it nor any of its events is there; that of its tenant still counts them. */
+/** The notes of a sandbox and the end of its chain go when neither it nor any of its events is there; the note of its tenant still counts them. */
 async function forgetDeleted(database: Database): Promise<void> {
-  await database.query
-    .deleteFrom('event_drops')
-    .where('sandbox_id', '!=', '')
-    .where((where) =>
-      where.not(
-        where.exists(
-          where.selectFrom('events').select('seq').whereRef('events.sandbox_id', '=', 'event_drops.sandbox_id'),
-        ),
-      ),
+  for (const table of ['event_drops', 'event_chains'] as const) {
+    await sql`delete from ${sql.table(table)} where sandbox_id <> ''
+      and not exists (select 1 from events where events.sandbox_id = ${sql.ref(`${table}.sandbox_id`)})
+      and not exists (select 1 from sandboxes where sandboxes.id = ${sql.ref(`${table}.sandbox_id`)})`.execute(
+      database.query,
     )
-    .where((where) =>
-      where.not(
-        where.exists(
-          where.selectFrom('sandboxes').select('id').whereRef('sandboxes.id', '=', 'event_drops.sandbox_id'),
-        ),
-      ),
-    )
-    .execute()
+  }
 }

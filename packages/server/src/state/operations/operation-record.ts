@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
-import type { SandboxId } from '@hearth/contract'
+import { canonicalJson, type SandboxId } from '@hearth/contract'
 import type { OperationsTable } from '../database/tables.ts'
 
 export type OperationState = OperationsTable['state']
@@ -42,14 +42,6 @@ export function stepText(name: string, phase: 'before' | 'after'): string {
 /** The same for requests that mean the same: the order of keys does not count. */
 export function hashRequest(request: unknown): string {
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
-}
-
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value ?? null, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([left], [right]) => (left < right ? -1 : 1)))
-      : part,
-  )
 }
 
 export function decodeOperation(row: Selectable<OperationsTable>): Operation {
