@@ -1,0 +1,147 @@
+import { HearthError } from '@hearth/contract'
+import type { InspectedConnection } from '../connection.ts'
+import { checkRequest } from './check-request.ts'
+import { allowedTrailers } from './hop-by-hop.ts'
+import type { HttpLimits } from './limits.ts'
+import { without, type Inbound, type Outgoing, type UpstreamRequest, type UpstreamResponse } from './message.ts'
+import { prepareRequest, type PreparedRequest } from './prepare-request.ts'
+import { prepareResponse } from './prepare-response.ts'
+import { discard, pump } from './pump.ts'
+import { answer, refusalOf, refuse, upstreamFailed } from './refusal.ts'
+import { recordRefusal, recordRequest } from './request-record.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface ExchangeContext {
+  readonly connection: InspectedConnection
+  readonly upstream: Upstream
+  readonly limits: HttpLimits
+}
+
+/** One request and its answer. What goes wrong is answered and recorded here, and never thrown. */
+export async function exchange(context: ExchangeContext, inbound: Inbound): Promise<void> {
+  const { connection, limits } = context
+  let prepared: PreparedRequest | null = null
+  let request: UpstreamRequest | null = null
+  try {
+    prepared = await prepare(context, inbound)
+    if (prepared.answered !== null) {
+      recordRequest(connection, prepared, prepared.answered(inbound))
+      return
+    }
+    request = await send(context, inbound, prepared)
+    const response = await request.response
+    recordRequest(connection, prepared, response.status)
+    await relay(context, inbound, request, response)
+  } catch (error) {
+    request?.abort()
+    fail(context, inbound, prepared, error)
+  } finally {
+    if (!inbound.body.readableEnded) discard(inbound.body, limits.discardBytes)
+  }
+}
+
+/** Checks a request and makes of it what goes out. */
+export async function prepare(context: ExchangeContext, inbound: Inbound): Promise<PreparedRequest> {
+  const { connection, limits } = context
+  const checked = checkRequest(inbound, connection, limits)
+  const verdict = connection.policy().request(connection.name, connection.port, checked.method, checked.target)
+  if (!verdict.allowed) throw refuse(verdict.refusal, verdict.message)
+  return await prepareRequest(connection, inbound, checked, verdict.named, limits)
+}
+
+export function outgoingOf({ connection }: ExchangeContext, prepared: PreparedRequest): Outgoing {
+  const { method, target, headers, body, hasBody } = prepared
+  const { name, port, secure } = connection
+  const framed =
+    body === null ? headers : [...without(headers, 'content-length'), ['content-length', String(body.length)] as const]
+  return {
+    method,
+    target,
+    host: port === (secure ? 443 : 80) ? name : `${name}:${port}`,
+    headers: framed,
+    hasBody: body === null ? hasBody : body.length > 0,
+  }
+}
+
+/** Sends the request; its body follows while the answer is awaited. A server that had just closed the connection is asked again. */
+async function send(context: ExchangeContext, inbound: Inbound, prepared: PreparedRequest): Promise<UpstreamRequest> {
+  const outgoing = outgoingOf(context, prepared)
+  const proceed = (): void => inbound.reply.proceed()
+  const request = await context.upstream.request(outgoing, proceed)
+  inbound.reply.sink.once('close', () => {
+    if (!inbound.reply.sink.writableFinished) request.abort()
+  })
+  if (outgoing.hasBody) return { ...request, response: bodyThenResponse(inbound, prepared, request) }
+  request.end([])
+  const response = request.response.catch(async (error: unknown) => {
+    if (!request.reused() || inbound.reply.sink.destroyed) throw error
+    const again = await context.upstream.request(outgoing, proceed)
+    again.end([])
+    return await again.response
+  })
+  return { ...request, response }
+}
+
+/** A body that may not pass makes the whole request fail; a server that answers before it has read everything is heard. */
+function bodyThenResponse(
+  inbound: Inbound,
+  prepared: PreparedRequest,
+  request: UpstreamRequest,
+): Promise<UpstreamResponse> {
+  const sent = sendBody(inbound, prepared, request)
+  sent.catch((error: unknown) => {
+    request.abort()
+    if (inbound.reply.begun) inbound.reply.abort()
+    return error
+  })
+  return Promise.race([request.response, sent.then(() => request.response)])
+}
+
+async function sendBody(inbound: Inbound, prepared: PreparedRequest, request: UpstreamRequest): Promise<void> {
+  if (prepared.body !== null) {
+    request.sink.write(prepared.body)
+    request.end([])
+    return
+  }
+  if ((await pump(inbound.body, request.sink, prepared.filter)) === 'closed') return
+  const trailers = allowedTrailers(inbound.trailers())
+  prepared.checkTrailers(trailers)
+  request.end(trailers)
+}
+
+export async function relay(
+  { connection }: ExchangeContext,
+  inbound: Inbound,
+  request: UpstreamRequest,
+  response: UpstreamResponse,
+): Promise<void> {
+  const { reply } = inbound
+  if (response.status < 200) throw upstreamFailed(`the server changed the protocol, which nobody asked for`)
+  const prepared = prepareResponse(connection, inbound, response)
+  reply.begin(response.status, prepared.reason, prepared.headers)
+  if (prepared.body === null) {
+    response.body.resume()
+    reply.end([])
+    return
+  }
+  if ((await pump(prepared.body, reply.sink, prepared.filter)) === 'closed') request.abort()
+  else reply.end(prepared.trailers())
+  // The server has said all: what the client still sends is for nobody.
+  if (!inbound.body.readableEnded) request.abort()
+}
+
+export function fail(
+  context: ExchangeContext,
+  inbound: Inbound,
+  prepared: PreparedRequest | null,
+  error: unknown,
+): void {
+  const { connection } = context
+  const failure = HearthError.isInstance(error)
+    ? error
+    : upstreamFailed(error instanceof Error ? error.message : String(error), error)
+  if (refusalOf(failure) !== null) recordRefusal(connection, failure, inbound)
+  if (inbound.reply.begun || inbound.reply.sink.destroyed) return inbound.reply.abort()
+  const status = answer(inbound, failure)
+  if (refusalOf(failure) === null && prepared !== null) recordRequest(connection, prepared, status)
+}

@@ -1,0 +1,28 @@
+/** What a client or a server may make the gateway hold or wait for. */
+export interface HttpLimits {
+  /** Of a head, names and values together. */
+  readonly headerBytes: number
+  readonly headerCount: number
+  /** Requests of one HTTP/2 connection at one time. */
+  readonly streams: number
+  /** Requests that an HTTP/1.1 client sends without awaiting the answers. */
+  readonly pipelined: number
+  /** Until TLS is opened, and from the end of one request until the head of the next is whole. */
+  readonly headMs: number
+  readonly idleMs: number
+  /** Bytes of a body that are read whole, because a secret goes into it or a signature covers it. */
+  readonly bodyBytes: number
+  /** Bytes of a body that are thrown away after a refusal before the connection is. */
+  readonly discardBytes: number
+}
+
+export const HTTP_LIMITS: HttpLimits = {
+  headerBytes: 64 * 1024,
+  headerCount: 256,
+  streams: 64,
+  pipelined: 64,
+  headMs: 120_000,
+  idleMs: 900_000,
+  bodyBytes: 4 * 1024 * 1024,
+  discardBytes: 16 * 1024 * 1024,
+}

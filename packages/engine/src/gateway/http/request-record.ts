@@ -1,0 +1,40 @@
+import type { HearthError } from '@hearth/contract'
+import type { InspectedConnection } from '../connection.ts'
+import { refusalOf } from './refusal.ts'
+
+const METHOD_LENGTH = 32
+const PATH_LENGTH = 1024
+const MESSAGE_LENGTH = 512
+
+export interface Noted {
+  readonly method: string
+  readonly target: string
+}
+
+/** Without the query, which holds what is nobody's business; and bounded. */
+function shown({ method, target }: Noted): { method: string; path: string } {
+  return { method: method.slice(0, METHOD_LENGTH), path: (target.split('?', 1)[0] ?? '').slice(0, PATH_LENGTH) }
+}
+
+export function recordRequest(
+  connection: InspectedConnection,
+  request: Noted & { readonly named: boolean; readonly secrets: readonly string[] },
+  status: number | null,
+): void {
+  const { name, port, process } = connection
+  const { named, secrets } = request
+  connection.recorder.add({ kind: 'request', name, port, process, named, ...shown(request), status, secrets })
+}
+
+export function recordRefusal(connection: InspectedConnection, error: HearthError, request: Noted | null): void {
+  const { name, port, process } = connection
+  connection.recorder.add({
+    kind: 'refusal',
+    name,
+    port,
+    process,
+    refusal: refusalOf(error) ?? 'malformed',
+    message: error.message.slice(0, MESSAGE_LENGTH),
+    ...(request === null ? {} : shown(request)),
+  })
+}
