@@ -6,7 +6,7 @@ import { firstOutput } from '../metrics/first-output.ts'
 import type { Measurement, Target } from '../report/row.ts'
 import { settle } from './fork-once.ts'
 
-const TEMPLATE_TARGET: Target = { kind: 'ratio', value: 1.2 }
+const TEMPLATE_TARGET: Target = { kind: 'ratio', value: 1.1 }
 const RESTORE_TARGET: Target = { kind: 'ratio', value: 1.4 }
 
 /** A sandbox of a snapshot, in turn with one of its template, and with what the runtime alone takes to go on from a file. */

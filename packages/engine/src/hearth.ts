@@ -269,7 +269,8 @@ export class Hearth implements AsyncDisposable {
 
   /** Prepares what makes the next creates faster. */
   async warm(): Promise<void> {
-    await (await this.#ready()).services.keepers.fill()
+    const { keepers, disks } = (await this.#ready()).services
+    await Promise.all([keepers.fill(), disks.fill()])
   }
 
   /** Ends every sandbox that this Hearth made or adopted. */

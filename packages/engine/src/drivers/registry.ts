@@ -54,7 +54,7 @@ export class DriverRegistry {
   /** Ends what was prepared ahead of need. */
   async dispose(): Promise<void> {
     await Promise.all(this.drivers.map(async (driver) => await driver.dispose?.()))
-    await this.services.keepers.dispose()
+    await Promise.all([this.services.keepers.dispose(), this.services.disks.dispose()])
   }
 
   byName(name: string): Driver {

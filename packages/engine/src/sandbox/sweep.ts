@@ -7,6 +7,7 @@ import type { HostPaths } from '../host/host.ts'
 import { isReserved } from '../host/id-ranges.ts'
 import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
+import { sweepClones } from '../store/clone-stock.ts'
 import { readRecord } from './sandbox-record.ts'
 import type { Snapshots } from './snapshots.ts'
 
@@ -36,6 +37,7 @@ export async function sweep(
   }
   const kept = new Set(await list(paths.sandboxes))
   await sweepAreas(paths, services, kept, isOld)
+  await sweepClones(paths)
   await sweepIds(paths, kept, isOld)
   await sweepCgroups(services, isOld)
   await snapshots.collect(options.graceMs ?? GRACE_MS)

@@ -4,6 +4,7 @@ import type { SandboxId } from '@hearth/contract'
 import type { DiskArea } from '../drivers/link-runtime.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import { CloneStock } from './clone-stock.ts'
 import { layersOf, layerSnapshot, MAXIMUM_LAYERS } from './layers.ts'
 import { captureLayer } from './live-layer.ts'
 import { openStore } from './loop-store.ts'
@@ -29,11 +30,13 @@ export interface CapturedArea {
 export class DiskAreas {
   readonly #paths: HostPaths
   readonly #facts: HostFacts
+  readonly #stock: CloneStock
   #kind: Promise<'quota' | 'memory'> | null = null
 
   constructor(paths: HostPaths, facts: HostFacts) {
     this.#paths = paths
     this.#facts = facts
+    this.#stock = new CloneStock(paths)
   }
 
   kind(): Promise<'quota' | 'memory'> {
@@ -69,6 +72,9 @@ export class DiskAreas {
   #subvolumeArea(id: SandboxId, limitBytes: number, from: StoredSnapshot | null): DiskArea {
     const path = join(this.#paths.store, 'areas', id)
     if (from?.manifest.disk.kind === 'subvolume') {
+      if (from.manifest.kind === 'snapshot' && this.#stock.take(from, limitBytes, path)) {
+        return { path, kind: 'quota', steps: [], layers: [] }
+      }
       const source = from.still ?? diskOf(from)
       return { path, kind: 'quota', steps: [{ kind: 'clone', source, path, limitBytes }], layers: [] }
     }
@@ -101,6 +107,16 @@ export class DiskAreas {
     const disk: CapturedDisk =
       place.layers.length === 0 ? { kind: 'subvolume' } : { kind: 'layer', layers: place.layers.map(layerSnapshot) }
     return { disk, diskBytes }
+  }
+
+  /** Makes ready what the next sandboxes of snapshots that were just used begin with. */
+  async fill(): Promise<void> {
+    await this.#stock.fill()
+  }
+
+  /** Removes what was made ahead of need. */
+  async dispose(): Promise<void> {
+    await this.#stock.dispose()
   }
 
   /** Bytes that the sandbox holds of its limit; null where only the guest can tell. */

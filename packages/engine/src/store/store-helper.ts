@@ -43,7 +43,8 @@ export function storeError(errno: number, message: string, cause?: unknown): Hea
 
 /** What Node said of a file of the store: `store_full` when it is about room, else the same error. */
 export function typedStoreError(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : null
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
-  return storeError(28, error instanceof Error ? error.message : String(error), error)
+  // By its number: Node has no name for a quota that is used up.
+  const errno = error instanceof Error && 'errno' in error ? -Number(error.errno) : 0
+  if (!FULL.has(errno)) return error
+  return storeError(errno, error instanceof Error ? error.message : String(error), error)
 }

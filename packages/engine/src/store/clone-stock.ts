@@ -1,0 +1,132 @@
+import { mkdirSync, renameSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SnapshotId } from '@hearth/contract'
+import type { HostPaths } from '../host/host.ts'
+import { isAlive, ownIdentity } from '../host/process-identity.ts'
+import type { StoredSnapshot } from './snapshot-manifest.ts'
+import { runStore } from './store-helper.ts'
+
+/** Of each snapshot that was used lately. */
+const READY = 2
+const MOST_SNAPSHOTS = 4
+/** A create under way shall not wait for the next one's files. */
+const REFILL_DELAY_MS = 40
+/** When nothing was made of a snapshot for so long, none waits. They hold on to the bytes of one that is removed. */
+const IDLE_MS = 10_000
+
+let made = 0
+
+interface Clones {
+  readonly source: string
+  readonly limitBytes: number
+  readonly ready: string[]
+}
+
+/**
+ * Copies of the files of snapshots that sandboxes were just made of, for the next ones: a snapshot of btrfs waits for all that its file system has to
+ * write down, a subvolume that is there already only gets its name. They belong to this process; what it leaves is swept.
+ */
+export class CloneStock {
+  readonly #paths: HostPaths
+  readonly #directory: string
+  readonly #clones = new Map<SnapshotId, Clones>()
+  #filling: Promise<void> = Promise.resolve()
+  #refill: NodeJS.Timeout | undefined
+  #idle: NodeJS.Timeout | undefined
+  #disposed = false
+
+  constructor(paths: HostPaths) {
+    this.#paths = paths
+    this.#directory = join(paths.store, 'ahead')
+  }
+
+  /** Puts one in that place. False when none is ready. */
+  take(snapshot: StoredSnapshot, limitBytes: number, target: string): boolean {
+    const found = this.#clones.get(snapshot.id)
+    const fits = found?.limitBytes === limitBytes
+    const clone = fits ? found.ready.shift() : undefined
+    const ready = fits ? found.ready : []
+    if (!fits) void this.#remove(found?.ready ?? [])
+    this.#clones.delete(snapshot.id)
+    this.#clones.set(snapshot.id, { source: join(snapshot.directory, 'disk'), limitBytes, ready })
+    this.#schedule()
+    if (clone === undefined) return false
+    renameSync(clone, target)
+    return true
+  }
+
+  /** Makes those that are missing. */
+  async fill(): Promise<void> {
+    clearTimeout(this.#refill)
+    this.#filling = this.#filling.then(() => this.#make())
+    await this.#filling
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#refill)
+    clearTimeout(this.#idle)
+    if (this.#disposed) return
+    this.#refill = setTimeout(() => void this.fill(), REFILL_DELAY_MS).unref()
+    this.#idle = setTimeout(() => void this.#empty(0), IDLE_MS).unref()
+  }
+
+  async #make(): Promise<void> {
+    if (this.#disposed) return
+    await this.#empty(MOST_SNAPSHOTS)
+    for (const { source, limitBytes, ready } of this.#clones.values()) {
+      while (ready.length < READY && !this.#disposed) {
+        const clone = this.#path()
+        mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+        const done = runStore(this.#paths.guest, 'clone', source, clone, String(limitBytes))
+        // Ahead of need only: the snapshot is gone, or there is no room, and a create that needs one meets the same error.
+        if (
+          !(await done.then(
+            () => true,
+            () => false,
+          ))
+        )
+          break
+        ready.push(clone)
+      }
+    }
+  }
+
+  #path(): string {
+    const { pid, startTime } = ownIdentity()
+    return join(this.#directory, `${pid}.${startTime}.${++made}`)
+  }
+
+  /** Keeps those of as many snapshots, which were used last. */
+  async #empty(kept: number): Promise<void> {
+    const gone = [...this.#clones].slice(0, Math.max(0, this.#clones.size - kept))
+    for (const [id] of gone) this.#clones.delete(id)
+    await this.#remove(gone.flatMap(([, { ready }]) => ready))
+  }
+
+  async #remove(clones: readonly string[]): Promise<void> {
+    // One that cannot be removed now is swept when this process has ended.
+    for (const clone of clones) await runStore(this.#paths.guest, 'subvolume-delete', clone).catch(() => undefined)
+  }
+
+  async dispose(): Promise<void> {
+    this.#disposed = true
+    clearTimeout(this.#refill)
+    clearTimeout(this.#idle)
+    await this.#filling
+    await this.#empty(0)
+  }
+}
+
+/** Removes those of processes that have ended. */
+export async function sweepClones(paths: HostPaths): Promise<void> {
+  const directory = join(paths.store, 'ahead')
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  for (const name of names) {
+    const [pid = '', startTime = ''] = name.split('.')
+    if (!isAlive({ pid: Number(pid), startTime })) await runStore(paths.guest, 'remove', join(directory, name))
+  }
+}
