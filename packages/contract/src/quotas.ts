@@ -3,8 +3,8 @@ import { z } from 'zod'
 const GiB = 1024 ** 3
 
 /**
- * What one tenant may hold at once. All sandboxes count that may have a machine, forks too; disks count until they are deleted, and so do
- * snapshots, with what they hold.
+ * What one tenant may hold at once. All sandboxes count that may have a machine, forks too; of one that is hibernated the
+ * disk counts alone. Disks count until they are deleted, and so do snapshots, with what they hold.
  */
 export interface Quotas {
   readonly sandboxes: number

@@ -8,8 +8,10 @@ import type {
   FileChange,
   ForkOptions,
   ForkResult,
+  MemoryOutcome,
   MergeOptions,
   MergeResult,
+  SleepOptions,
   SnapshotId,
   SnapshotInfo,
   SnapshotOptions,
@@ -17,7 +19,8 @@ import type {
 
 export interface SandboxInfo {
   readonly id: SandboxId
-  readonly state: 'running' | 'ended'
+  /** `hibernated`: its machine has ended, and its state lies in the store until it is woken. */
+  readonly state: 'running' | 'hibernated' | 'ended'
   readonly rung: Rung
   /** What implements the rung here, for example `crun 1.8.1` or `qemu 10.0.2 (tcg)`. */
   readonly driver: string
@@ -26,8 +29,8 @@ export interface SandboxInfo {
   readonly expiresAt: Date
   /** The sandbox that it was forked of. */
   readonly parent: SandboxId | null
-  /** The snapshot that it was made of, null for a template. Absent where an API does not tell. */
-  readonly origin?: SnapshotId | null
+  /** The snapshot that it was made of, null for a template. */
+  readonly origin: SnapshotId | null
   readonly metadata: Readonly<Record<string, string>>
   readonly limits: Limits
 }
@@ -68,6 +71,8 @@ export interface RunCodeOptions {
   readonly timeoutMs?: number
   /** Separate states within one sandbox. Default `default`. */
   readonly context?: string
+  /** Names the step of the caller's work that it belongs to, in the record that a server keeps. */
+  readonly step?: string
   readonly signal?: AbortSignal
 }
 
@@ -112,6 +117,12 @@ export interface Sandbox extends AsyncDisposable {
    * is done. All or nothing; refused with `conflict` when something in it changes one of the files meanwhile.
    */
   merge(child: Sandbox, options?: MergeOptions): Promise<MergeResult>
+  /**
+   * Writes it down and ends its machine: nothing of it runs and it takes no memory, until it is woken under the same identifier. Its processes
+   * go on then where memory was captured; elsewhere its files are there. Connections and calls under way end with `sandbox_hibernated`. When
+   * it cannot be done it goes on as it was.
+   */
+  hibernate(options?: SleepOptions): Promise<MemoryOutcome>
   /** Moves the deadline to this long from now. */
   renew(ttlMs: number): Promise<SandboxInfo>
   /** Ends it and everything in it. Idempotent. */

@@ -42,6 +42,15 @@ export type MemoryOutcome =
   | { readonly memory: true; readonly reason: null }
   | { readonly memory: false; readonly reason: string }
 
+/** As it is kept where types are simpler. */
+export function memoryOutcome(memory: boolean, reason: string | null): MemoryOutcome {
+  return memory ? { memory, reason: null } : { memory, reason: reason ?? '' }
+}
+
+/** Of a hibernation: whether running processes are kept. Of a wake: whether they go on. */
+export const sleepOptionsSchema = z.strictObject({ memory: memoryModeSchema.optional() }).meta({ id: 'SleepOptions' })
+export type SleepOptions = z.input<typeof sleepOptionsSchema>
+
 export interface SnapshotInfo {
   readonly id: SnapshotId
   readonly name: string | null

@@ -1,23 +1,16 @@
 import { resolve } from 'node:path'
 import {
-  BOUNDS,
-  createFromSchema,
-  DEFAULT_LIMITS,
   HearthError,
   parseInput,
   sandboxIdSchema,
   type CreateFrom,
   type ForkResult,
-  type Limits,
   type Rung,
   type SandboxId,
   type SandboxInfo,
-  type SandboxSpec,
-  type SnapshotInfo,
 } from '@hearth/contract'
-import type { z } from 'zod'
 import { Comparisons } from './diff/comparisons.ts'
-import type { Capabilities, Probe } from './drivers/driver.ts'
+import type { Probe } from './drivers/driver.ts'
 import { DriverRegistry } from './drivers/registry.ts'
 import { selectDriver } from './drivers/select-driver.ts'
 import type { GatewayOptions } from './gateway/gateway-options.ts'
@@ -25,11 +18,22 @@ import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
 import { isAlive } from './host/process-identity.ts'
 import type { Captures } from './sandbox/captures.ts'
-import { basisOf, definedOnly, describeFrom, type Basis } from './sandbox/create-from.ts'
+import type { Basis } from './sandbox/create-from.ts'
 import type { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
 import { forkSandbox } from './sandbox/forking.ts'
-import { Launcher, type Prepared } from './sandbox/launcher.ts'
-import { listRecords, readRecord, sandboxDirectory, writeRecord, type UnownedRecord } from './sandbox/sandbox-record.ts'
+import { Launcher } from './sandbox/launcher.ts'
+import { Preparation, type Plan } from './sandbox/preparing.ts'
+import { hibernated } from './sandbox/require-there.ts'
+import {
+  listRecords,
+  readRecord,
+  sandboxDirectory,
+  sleeps,
+  snapshotsOf,
+  writeRecord,
+  type UnownedRecord,
+} from './sandbox/sandbox-record.ts'
+import { Sleepers, type WakeOptions } from './sandbox/sleepers.ts'
 import { Snapshots } from './sandbox/snapshots.ts'
 import { surveySandboxes, type Surveyed } from './sandbox/survey.ts'
 import { removeSandbox, sweep, type SweepOptions } from './sandbox/sweep.ts'
@@ -54,16 +58,6 @@ export interface CreateOptions {
   readonly progress?: Progress
 }
 
-/** What a create of a spec would get here. */
-export interface Plan {
-  readonly rung: Rung
-  /** For example `crun 1.8.1`. */
-  readonly driver: string
-  readonly template: string
-  readonly limits: Limits
-  readonly capabilities: Capabilities
-}
-
 export interface RungReport {
   readonly rung: Rung
   readonly driver: string
@@ -78,7 +72,9 @@ export class Hearth implements AsyncDisposable {
   readonly templates: TemplateStore
   readonly #options: HearthOptions
   readonly snapshots: Snapshots
+  readonly #preparation: Preparation
   readonly #launcher: Launcher
+  readonly #sleepers: Sleepers
   #registry: Promise<DriverRegistry> | null = null
   #disposed = false
 
@@ -88,90 +84,49 @@ export class Hearth implements AsyncDisposable {
     this.#options = options
     this.templates = new TemplateStore(this.paths)
     this.snapshots = new Snapshots(this.paths)
+    const { templates, snapshots } = this
+    this.#preparation = new Preparation({ registry: () => this.#ready(), templates, snapshots })
     this.#launcher = new Launcher(this.paths, {
       captures: {
         comparisons: new Comparisons(this, async () => (await this.#ready()).services.facts),
-        snapshot: (...wanted) => this.#snapshot(...wanted),
+        snapshot: (...wanted) => this.#typed(this.snapshots.take(...wanted)),
         fork: (...fork) => this.#fork(...fork),
+        hibernate: (...sandbox) => this.#typed(this.#sleepers.hibernate(...sandbox)),
       },
-      originReleased: (origin, sandbox) => this.snapshots.released(origin, sandbox),
+      snapshotReleased: (snapshot, sandbox) => this.snapshots.released(snapshot, sandbox),
+      sleeperKilled: (sandbox) => this.#sleepers.discard(sandbox),
+    })
+    this.#sleepers = new Sleepers({
+      paths: this.paths,
+      snapshots: this.snapshots,
+      launcher: this.#launcher,
+      services: async () => (await this.#ready()).services,
+      like: (record) => this.#preparation.like(record),
     })
   }
 
   /** A sandbox of a template, or with `from` of a snapshot. */
   async create(spec: CreateFrom = {}, options: CreateOptions = {}): Promise<EmbeddedSandbox> {
-    try {
-      return await this.#launcher.launch(await this.#prepare(spec, options), options)
-    } catch (error) {
-      throw typedFailure(error, options.signal)
-    }
+    const { signal } = options
+    const prepared = await this.#typed(this.#preparation.prepare(spec, options), signal)
+    return await this.#typed(this.#launcher.launch(prepared, options), signal)
   }
 
-  async #prepare(spec: CreateFrom, options: CreateOptions): Promise<Prepared> {
-    const wanted = parseInput(createFromSchema, spec, 'spec')
-    const prepared = wanted.from === undefined ? await this.#fromTemplate(wanted, options) : await this.#from(wanted)
-    options.signal?.throwIfAborted()
-    return prepared
-  }
-
-  async #from(spec: z.output<typeof createFromSchema>): Promise<Prepared & { name: string }> {
-    const snapshot = await this.snapshots.stored(spec.from ?? '')
-    const described = describeFrom(snapshot, spec)
-    const basis = await basisOf(await this.#ready(), this.templates, snapshot.manifest, null)
-    return { ...described, ...basis, name: basis.template.name }
-  }
-
-  async #fromTemplate(spec: z.output<typeof createFromSchema>, options: CreateOptions): Promise<Prepared> {
-    const { driver, probe, name, limits } = await this.#plan(spec)
-    const template = await this.templates.resolve(name, options)
-    return {
-      driver,
-      probe,
-      template,
-      from: null,
-      parent: null,
-      limits,
-      configuration: {
-        hostname: spec.hostname ?? null,
-        environment: { ...template.environment, ...spec.env },
-        workdir: spec.workdir ?? template.workdir ?? '/',
-        user: spec.user ?? (probe.capabilities.users ? (template.user ?? '') : ''),
-      },
-      expiresAt: new Date(Date.now() + (spec.ttlMs ?? BOUNDS.defaultTtlMs)),
-      metadata: spec.metadata ?? {},
-    }
-  }
-
-  async #snapshot(...[sandbox, options]: Parameters<Captures['snapshot']>): Promise<SnapshotInfo> {
-    try {
-      return await this.snapshots.take(sandbox, options)
-    } catch (error) {
-      throw typedFailure(error, undefined)
-    }
+  async #typed<Value>(work: Promise<Value>, signal?: AbortSignal): Promise<Value> {
+    return await work.catch((error: unknown) => {
+      throw typedFailure(error, signal)
+    })
   }
 
   async #fork(...[parent, count, options]: Parameters<Captures['fork']>): Promise<ForkResult<EmbeddedSandbox>> {
-    const registry = await this.#ready()
-    const { snapshots, templates } = this
-    const like = (record: UnownedRecord): Promise<Basis> => basisOf(registry, templates, record, record.driver)
-    try {
-      return await forkSandbox({ snapshots, launcher: this.#launcher, like }, parent, count, options)
-    } catch (error) {
-      throw typedFailure(error, options.signal)
-    }
+    const like = (record: UnownedRecord): Promise<Basis> => this.#preparation.like(record)
+    const parts = { snapshots: this.snapshots, launcher: this.#launcher, like }
+    return await this.#typed(forkSandbox(parts, parent, count, options), options.signal)
   }
 
   /** Says what a create would get, or why it would be refused, without making anything. */
   async plan(spec: CreateFrom = {}): Promise<Plan> {
-    const wanted = parseInput(createFromSchema, spec, 'spec')
-    const { driver, probe, name, limits } = await (wanted.from === undefined ? this.#plan(wanted) : this.#from(wanted))
-    return { rung: driver.rung, driver: probe.label, template: name, limits, capabilities: probe.capabilities }
-  }
-
-  async #plan(spec: SandboxSpec): Promise<ReturnType<typeof selectDriver> & { name: string; limits: Limits }> {
-    const { driver, probe } = await this.#select(await this.#ready(), spec)
-    const name = spec.template ?? (probe.capabilities.hostTemplate ? 'host' : 'debian')
-    return { driver, probe, name, limits: { ...DEFAULT_LIMITS, ...definedOnly(spec.limits ?? {}) } }
+    return await this.#preparation.plan(spec)
   }
 
   /**
@@ -186,11 +141,25 @@ export class Hearth implements AsyncDisposable {
     if (isAlive(record.owner) && record.owner.pid !== process.pid) {
       throw new HearthError('too_many', `sandbox ${id} belongs to process ${record.owner.pid}, which is alive`)
     }
+    if (sleeps(record)) throw hibernated(id)
     const driver = (await this.#ready()).byName(record.driver)
     const paused = options.paused ?? false
     const machine = await driver.adopt(id, directory, paused)
-    writeRecord(directory, record)
-    return await this.#launcher.own(record, driver, machine, { paused })
+    // A hibernation that was not finished did not happen.
+    const awake = { ...record, sleep: null }
+    writeRecord(directory, awake)
+    return await this.#launcher.own(awake, driver, machine, { paused })
+  }
+
+  /** Gives a sandbox that was hibernated its machine again, under the same identifier. With `memory: 'none'` only its files. */
+  async wake(sandboxId: string, options: WakeOptions = {}): Promise<EmbeddedSandbox> {
+    const id = parseInput(sandboxIdSchema, sandboxId, 'id')
+    return await this.#typed(this.#sleepers.wake(id, options), options.signal)
+  }
+
+  /** Moves the deadline of a sandbox that is hibernated. */
+  async expireAt(sandboxId: string, expiresAt: Date): Promise<void> {
+    await this.#sleepers.expireAt(parseInput(sandboxIdSchema, sandboxId, 'id'), expiresAt)
   }
 
   /** The sandboxes of this home, whoever owns them. */
@@ -210,9 +179,9 @@ export class Hearth implements AsyncDisposable {
     if (own !== undefined) await own.kill()
     const directory = sandboxDirectory(this.paths.sandboxes, id)
     // One that a crash has damaged is seen by the next sweep, and so is what it was made of.
-    const origin = (await readRecord(directory).catch(() => null))?.info.origin ?? null
+    const record = await readRecord(directory).catch(() => null)
     await removeSandbox(id, directory, (await this.#ready()).services)
-    if (origin !== null) await this.snapshots.released(origin, id)
+    for (const snapshot of record === null ? [] : snapshotsOf(record)) await this.snapshots.released(snapshot, id)
   }
 
   /** Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. */
@@ -241,20 +210,6 @@ export class Hearth implements AsyncDisposable {
     }))
   }
 
-  async #select(registry: DriverRegistry, spec: SandboxSpec): Promise<ReturnType<typeof selectDriver>> {
-    const demand = { rung: spec.rung, atLeast: spec.atLeast, hostTemplate: (spec.template ?? 'host') === 'host' }
-    // A named rung need not wait for the others to be probed.
-    const probed =
-      spec.rung === undefined
-        ? await registry.probeAll()
-        : await Promise.all(
-            registry.drivers
-              .filter((driver) => driver.rung === spec.rung)
-              .map(async (driver) => ({ driver, probe: await driver.probe() })),
-          )
-    return selectDriver(probed, demand)
-  }
-
   async #ready(): Promise<DriverRegistry> {
     if (this.#disposed) throw new HearthError('internal', 'this Hearth has been disposed of')
     this.#registry ??= this.#open()
@@ -263,6 +218,8 @@ export class Hearth implements AsyncDisposable {
 
   async #open(): Promise<DriverRegistry> {
     const registry = new DriverRegistry(this.paths, await readHostFacts(), this.#options.spareKeepers ?? 2)
+    // After a reboot the store is not mounted, and what lies in it would look lost.
+    await registry.services.disks.kind()
     await sweep(this.paths, registry.services, this.snapshots)
     return registry
   }

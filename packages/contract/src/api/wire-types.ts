@@ -6,15 +6,19 @@ import { createFromSchema } from '../snapshots.ts'
 
 /** Shapes of the HTTP API. Times are ISO 8601 with milliseconds; bytes in JSON are base64. */
 
+/** What becomes of a sandbox that nobody uses. */
+export const IDLE_ACTIONS = ['pause', 'hibernate', 'kill'] as const
+export type IdleAction = (typeof IDLE_ACTIONS)[number]
+
 export const createSandboxSchema = createFromSchema
   .extend({
-    /** After this long without a call the sandbox is paused or killed, but never while somebody waits for a command. */
+    /** After this long without a call the sandbox is paused, hibernated or killed, but never while somebody waits for a command. */
     idleMs: z
       .int()
       .min(1000)
       .max(30 * 24 * 3_600_000)
       .optional(),
-    idleAction: z.enum(['pause', 'kill']).optional(),
+    idleAction: z.enum(IDLE_ACTIONS).optional(),
     /** No deadline. Needs the scope `sandbox:persistent`. */
     persistent: z.boolean().optional(),
   })
@@ -32,13 +36,15 @@ export const sandboxViewSchema = z
     /** Null for a persistent sandbox. */
     expiresAt: z.iso.datetime().nullable(),
     idleMs: z.number().nullable(),
-    idleAction: z.enum(['pause', 'kill']).nullable(),
+    idleAction: z.enum(IDLE_ACTIONS).nullable(),
     /** The sandbox that it was forked of. */
     parent: z.string().nullable(),
     /** The snapshot that it was made of, or the point at which it was forked. */
     origin: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     limits: limitsSchema.required(),
+    /** While it is hibernated: whether its processes go on when it wakes, or why not. */
+    hibernation: z.object({ memory: z.boolean(), reason: z.string().nullable() }).nullable(),
     /** Why it ended or failed. */
     reason: z.string().nullable(),
   })

@@ -10,6 +10,7 @@ import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-
 import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
 import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
+import type { LinkEnd } from '../link/link-end.ts'
 import { LinkMachine } from '../machine/link-machine.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
@@ -177,7 +178,8 @@ export class LinkDriver implements Driver {
 
   /** A machine that has not been greeted yet, whose end is noticed and cleaned up. */
   #machine(place: MachinePlace, socket: Socket): Started {
-    const link = new Link(socket, () => describeEnd(place.directory))
+    let asleep = false
+    const link = new Link(socket, () => (asleep ? ASLEEP : endOf(place.directory)))
     const handle = new MachineHandle(place, socket, link, this.#services)
     const capture = new MachineCapture(this.#runtime, this.#services, {
       place,
@@ -195,7 +197,10 @@ export class LinkDriver implements Driver {
       ownsDisk: this.#runtime.diskForm === 'image',
       ownTimes: this.rung === 'gvisor',
       ended: handle.ended,
-      kill: () => handle.kill(),
+      kill: (cause) => {
+        asleep = cause === 'sleep'
+        return handle.kill()
+      },
       release: () => handle.release(),
       oomKills: handle.oomKills,
       hostStats: async () => {
@@ -232,6 +237,13 @@ export class LinkDriver implements Driver {
       context: { ...error.context },
     })
   }
+}
+
+const ASLEEP: LinkEnd = { kind: 'asleep', detail: 'the sandbox was hibernated' }
+
+function endOf(directory: string): LinkEnd | null {
+  const detail = describeEnd(directory)
+  return detail === null ? null : { kind: 'ended', detail }
 }
 
 /** The snapshot whose processes go on in the new machine; null when there is none, or it has only files. */

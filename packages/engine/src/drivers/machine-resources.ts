@@ -1,10 +1,11 @@
 import { renameSync, writeFileSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, type SandboxId } from '@hearth/contract'
 import { z } from 'zod'
 import { removeCgroup } from '../host/cgroups.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
+import { clearDirectory } from '../sandbox/sandbox-record.ts'
 import type { AreaPlace, DiskAreas } from '../store/disk-area.ts'
 
 /** What the host holds for one machine. Written down before the launch, so that it can be freed after any crash. */
@@ -42,7 +43,7 @@ export async function readResources(directory: string): Promise<MachineResources
   }
 }
 
-/** Gives everything back. Every step is safe to repeat; the directory goes last, because it is the record of the rest. */
+/** Gives everything back. Every step is safe to repeat; the directory goes last, because it is the record of the rest. That of a sandbox that sleeps keeps its record. */
 export async function freeResources(
   id: SandboxId,
   directory: string,
@@ -54,5 +55,5 @@ export async function freeResources(
     await services.disks.remove(resources.disk)
     if (resources.idBase !== null) await services.ids.free(resources.idBase, id)
   }
-  await rm(directory, { recursive: true, force: true })
+  await clearDirectory(directory)
 }

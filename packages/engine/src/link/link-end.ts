@@ -1,11 +1,11 @@
 import { HearthError } from '@hearth/contract'
 
 /**
- * Why a link is over: the host let go of it, the stream ended, the machine behind it has ended, or the guest broke the
- * protocol and must be killed.
+ * Why a link is over: the host let go of it, the stream ended, the machine behind it has ended or sleeps, or the guest broke
+ * the protocol and must be killed.
  */
 export interface LinkEnd {
-  readonly kind: 'closed' | 'lost' | 'ended' | 'violation'
+  readonly kind: 'closed' | 'lost' | 'ended' | 'asleep' | 'violation'
   readonly detail: string
 }
 
@@ -13,5 +13,6 @@ export function linkError(end: LinkEnd): HearthError {
   if (end.kind === 'violation')
     return new HearthError('protocol_violation', `the guest broke the protocol: ${end.detail}`)
   if (end.kind === 'ended') return new HearthError('sandbox_ended', `the sandbox has ended: ${end.detail}`)
+  if (end.kind === 'asleep') return new HearthError('sandbox_hibernated', end.detail)
   return new HearthError('link_lost', end.detail)
 }

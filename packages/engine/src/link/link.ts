@@ -51,7 +51,7 @@ export class Link implements ChannelOwner {
   #end: LinkEnd | null = null
 
   /** `machineEnd` says how the machine ended, if it did, when the stream is over; null when only the stream is. */
-  constructor(stream: Duplex, machineEnd: () => string | null = () => null) {
+  constructor(stream: Duplex, machineEnd: () => LinkEnd | null = () => null) {
     const ended = Promise.withResolvers<LinkEnd>()
     this.ended = ended.promise
     this.#resolveEnded = ended.resolve
@@ -64,7 +64,7 @@ export class Link implements ChannelOwner {
     const lost = (detail: string): void => {
       if (this.#end !== null) return
       const end = machineEnd()
-      this.#finish(end === null ? { kind: 'lost', detail } : { kind: 'ended', detail: end })
+      this.#finish(end ?? { kind: 'lost', detail })
     }
     stream.on('error', (error) => lost(`the link broke: ${error.message}`))
     stream.on('end', () => lost('the other end closed the link'))

@@ -36,7 +36,7 @@ export interface LinkMachineOptions {
   /** Greeted and configured. */
   readonly link: Link
   /** Ends the machine and frees what the host held for it. */
-  readonly kill: () => Promise<void>
+  readonly kill: (cause?: 'sleep') => Promise<void>
   /** Lets go of it without ending it. */
   readonly release: () => Promise<void>
   /** Whether its keeper has stopped everything; absent where it cannot. */
@@ -139,8 +139,8 @@ export class LinkMachine implements Machine {
     await applyChanges(this.#link, operations, signal)
   }
 
-  kill(): Promise<void> {
-    this.#killed ??= this.#options.kill().finally(() => this.#link.destroy())
+  kill(cause?: 'sleep'): Promise<void> {
+    this.#killed ??= this.#options.kill(cause).finally(() => this.#link.destroy())
     return this.#killed
   }
 

@@ -70,8 +70,8 @@ export interface Machine {
   readonly changes: ChangeSource
   /** Carries out the operations of a merge in its root, all or none. Refused with `conflict` when something is not as they expect it. */
   applyChanges(operations: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>
-  /** Ends it and everything in it, and frees what the host held for it. Idempotent. */
-  kill(): Promise<void>
+  /** Ends it and everything in it, and frees what the host held for it. Calls under way learn when it only sleeps. Idempotent. */
+  kill(cause?: 'sleep'): Promise<void>
   /** Lets go of it without ending it, so that another process can adopt it. */
   release(): Promise<void>
 }

@@ -1,12 +1,37 @@
-import type { ForkOptions, ForkResult, SandboxId, SnapshotId, SnapshotInfo, SnapshotOptions } from '@hearth/contract'
+import type {
+  ForkOptions,
+  ForkResult,
+  MemoryMode,
+  MemoryOutcome,
+  SandboxId,
+  SleepOptions,
+  SnapshotId,
+  SnapshotInfo,
+  SnapshotOptions,
+} from '@hearth/contract'
 import type { Comparisons } from '../diff/comparisons.ts'
+import type { Captured, StillFiles } from '../machine/machine.ts'
+import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
+import type { UnownedRecord } from './sandbox-record.ts'
+
+/** A sandbox as a capture sees it. */
+export interface Capturable {
+  readonly record: UnownedRecord
+  /** Writes what it is now into the directory of a snapshot. It goes on, and is paused afterwards if it was. */
+  capture(
+    directory: string,
+    memory: MemoryMode,
+    still?: StillFiles,
+  ): Promise<Captured & { readonly interpreters: CapturedInterpreter[] }>
+}
 
 /** How sandboxes are captured, copied and compared: by whoever makes them. */
 export interface Captures {
   readonly comparisons: Comparisons
   snapshot(sandbox: EmbeddedSandbox, options: EngineSnapshotOptions): Promise<SnapshotInfo>
   fork(sandbox: EmbeddedSandbox, count: number, options: EngineForkOptions): Promise<ForkResult<EmbeddedSandbox>>
+  hibernate(sandbox: EmbeddedSandbox, options: SleepOptions): Promise<MemoryOutcome>
 }
 
 export type EngineSnapshotOptions = SnapshotOptions & {

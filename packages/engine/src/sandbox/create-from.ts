@@ -78,7 +78,8 @@ function refuseOther({ id, manifest: { info } }: StoredSnapshot, spec: Spec): vo
     throw differs('template', spec.template, info.template)
 }
 
-function withMemory(snapshot: StoredSnapshot, mode: MemoryMode): StoredSnapshot {
+/** As much of a snapshot as is wanted; `memory_unsupported` when there is less. */
+export function withMemory(snapshot: StoredSnapshot, mode: MemoryMode): StoredSnapshot {
   const { manifest } = snapshot
   if (mode === 'required' && manifest.memory === null) throw memoryRefused(`snapshot ${snapshot.id} has files only`)
   return mode === 'none' ? { ...snapshot, manifest: { ...manifest, memory: null, interpreters: [] } } : snapshot

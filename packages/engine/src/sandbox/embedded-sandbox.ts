@@ -1,6 +1,5 @@
 import {
   BOUNDS,
-  commandSchema,
   execOptionsSchema,
   guestPathSchema,
   HearthError,
@@ -15,7 +14,7 @@ import {
   type Files,
   type ForkResult,
   type Limits,
-  type MemoryMode,
+  type MemoryOutcome,
   type MergeOptions,
   type MergeResult,
   type Port,
@@ -25,6 +24,7 @@ import {
   type Sandbox,
   type SandboxId,
   type SandboxInfo,
+  type SleepOptions,
   type SnapshotInfo,
   type SpawnOptions,
   type Stats,
@@ -32,16 +32,18 @@ import {
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
-import type { Captured, Machine, MachineEnd, ProcessSpec, StillFiles } from '../machine/machine.ts'
+import type { Machine, MachineEnd } from '../machine/machine.ts'
 import type { ChangeSource } from '../machine/machine-changes.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
-import type { Captures, EngineForkOptions, EngineSnapshotOptions } from './captures.ts'
+import type { Capturable, Captures, EngineForkOptions, EngineSnapshotOptions } from './captures.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
 import { commandTimeMs } from './command-time.ts'
 import { Deadline } from './deadline.ts'
 import type { EmbeddedSandboxOptions, SandboxOwner } from './embedded-options.ts'
 import { feed } from './feed-input.ts'
+import { processSpec } from './process-spec.ts'
+import { requireThere } from './require-there.ts'
 import { SandboxPort } from './sandbox-port.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 
@@ -81,7 +83,7 @@ export class EmbeddedSandbox implements Sandbox {
     this.#deadline = new Deadline(info.expiresAt, () => this.kill())
     void machine.ended.then(() => {
       this.#deadline.cancel()
-      this.#info = { ...this.#info, state: 'ended' }
+      if (this.#info.state !== 'hibernated') this.#info = { ...this.#info, state: 'ended' }
     })
   }
 
@@ -108,17 +110,7 @@ export class EmbeddedSandbox implements Sandbox {
 
   async #start(command: Command, options: z.output<typeof spawnOptionsSchema>): Promise<Process> {
     this.#requireRunning()
-    const spec: ProcessSpec = {
-      command: parseInput(commandSchema, command, 'command'),
-      env: options.env ?? {},
-      cwd: options.cwd ?? null,
-      user: options.user ?? null,
-      timeoutMs: options.timeoutMs ?? 0,
-      pty: options.pty ?? null,
-      stdin: options.stdin ?? 'none',
-      mergeOutput: options.mergeOutput ?? false,
-    }
-    return await this.#machine.spawn(spec, options.signal)
+    return await this.#machine.spawn(processSpec(command, options), options.signal)
   }
 
   async attach(process: number, options: { offset?: number; signal?: AbortSignal } = {}): Promise<Process> {
@@ -166,7 +158,7 @@ export class EmbeddedSandbox implements Sandbox {
 
   /** Moves the deadline to this time; also of a paused sandbox. */
   async expireAt(expiresAt: Date): Promise<SandboxInfo> {
-    if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
+    requireThere(this.#info)
     const renewed = { ...this.#info, expiresAt }
     this.#owner.deadlineMoved(renewed)
     this.#info = renewed
@@ -213,6 +205,10 @@ export class EmbeddedSandbox implements Sandbox {
     return await this.#captures.fork(this, count, options)
   }
 
+  async hibernate(options: SleepOptions = {}): Promise<MemoryOutcome> {
+    return await this.#captures.hibernate(this, options)
+  }
+
   async diff(options: DiffOptions = {}): Promise<FileChange[]> {
     return await this.#captures.comparisons.diff(this, options)
   }
@@ -233,27 +229,46 @@ export class EmbeddedSandbox implements Sandbox {
     await this.#machine.applyChanges(operations, signal)
   }
 
-  /** Writes what it is now into the directory of a snapshot. It goes on, and is paused afterwards if it was. */
-  capture(
-    directory: string,
-    memory: MemoryMode,
-    still?: StillFiles,
-  ): Promise<Captured & { readonly interpreters: CapturedInterpreter[] }> {
+  capture(...wanted: Parameters<Capturable['capture']>): ReturnType<Capturable['capture']> {
+    return this.#inTurn(() => this.#capture(...wanted))
+  }
+
+  async #capture(...wanted: Parameters<Capturable['capture']>): ReturnType<Capturable['capture']> {
+    if (!this.#capabilities.snapshots) {
+      throw new HearthError('capability_unsupported', `${this.#info.driver} cannot capture a sandbox`)
+    }
+    return await this.#contexts.still(async (interpreters) => ({
+      ...(await this.#machine.capture(...wanted)),
+      interpreters,
+    }))
+  }
+
+  /** Ends its machine once `work` has written down all that it is; until then nothing reaches into it, and when `work` fails it goes on. */
+  sleep<Value>(work: (capture: Capturable['capture']) => Promise<Value>): Promise<Value> {
     return this.#inTurn(async () => {
-      if (!this.#capabilities.snapshots) {
-        throw new HearthError('capability_unsupported', `${this.#info.driver} cannot capture a sandbox`)
+      const pauses = this.#capabilities.pause && !this.#paused
+      const before = this.#paused
+      if (pauses) await this.#machine.pause()
+      this.#paused = true
+      let value: Value
+      try {
+        value = await work((...wanted) => this.#capture(...wanted))
+      } catch (error) {
+        this.#paused = before
+        if (pauses) await this.#machine.resume()
+        throw error
       }
-      return await this.#contexts.still(async (interpreters) => ({
-        ...(await this.#machine.capture(directory, memory, still)),
-        interpreters,
-      }))
+      this.#deadline.cancel()
+      this.#info = { ...this.#info, state: 'hibernated' }
+      await this.#machine.kill('sleep')
+      return value
     })
   }
 
   async #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     const before = this.#turn
     const mine = before.then(() => {
-      if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
+      requireThere(this.#info)
       return work()
     })
     this.#turn = mine.catch(() => undefined)
@@ -278,7 +293,7 @@ export class EmbeddedSandbox implements Sandbox {
   }
 
   #requireRunning(): void {
-    if (this.#info.state === 'ended') throw new HearthError('sandbox_ended', `sandbox ${this.id} has ended`)
+    requireThere(this.#info)
     if (this.#paused) throw new HearthError('sandbox_paused', `sandbox ${this.id} is paused`)
   }
 }

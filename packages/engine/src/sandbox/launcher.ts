@@ -1,16 +1,25 @@
 import { rm } from 'node:fs/promises'
-import { HearthError, newSandboxId, type Limits, type SandboxId, type SandboxInfo } from '@hearth/contract'
-import type { Driver, Probe } from '../drivers/driver.ts'
+import {
+  HearthError,
+  newSandboxId,
+  type Limits,
+  type SandboxId,
+  type SandboxInfo,
+  type SnapshotId,
+} from '@hearth/contract'
+import type { Driver, LaunchRequest, Probe } from '../drivers/driver.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 import type { Captures } from './captures.ts'
+import type { Basis } from './create-from.ts'
 import { EmbeddedSandbox } from './embedded-sandbox.ts'
 import {
   disownRecord,
   makeSandboxDirectory,
   sandboxDirectory,
+  snapshotsOf,
   writeRecord,
   type SandboxConfiguration,
   type UnownedRecord,
@@ -43,8 +52,10 @@ export interface LaunchOptions {
 export interface LauncherOwner {
   /** How the sandboxes are captured and copied. */
   readonly captures: Captures
-  /** A sandbox that was made of this snapshot is gone. */
-  originReleased(origin: StoredSnapshot['id'], sandbox: SandboxId): Promise<void>
+  /** A sandbox that needed this snapshot is gone. */
+  snapshotReleased(snapshot: SnapshotId, sandbox: SandboxId): Promise<void>
+  /** One that sleeps shall never wake. */
+  sleeperKilled(sandbox: SandboxId): Promise<void>
 }
 
 /** Makes sandboxes of what was decided about them, and holds those that this process owns. */
@@ -59,7 +70,7 @@ export class Launcher {
   }
 
   async launch(prepared: Prepared, options: LaunchOptions = {}): Promise<EmbeddedSandbox> {
-    const { driver, template, from, limits } = prepared
+    const { driver, template, from } = prepared
     const id = options.id ?? newSandboxId()
     const configuration = {
       ...prepared.configuration,
@@ -70,19 +81,46 @@ export class Launcher {
       driver: driver.name,
       templateDigest: template.digest,
       configuration,
+      sleep: null,
+      liesOn: null,
     }
     const directory = makeSandboxDirectory(this.#paths.sandboxes, record)
-    const { signal, progress, diskMade } = options
-    const abandon = signal === undefined ? {} : { signal }
-    const tell = { ...(progress === undefined ? {} : { progress }), ...(diskMade === undefined ? {} : { diskMade }) }
     try {
-      const request = { id, directory, template, from, limits, ...configuration, ...abandon, ...tell }
-      return await this.own(record, driver, await driver.launch(request), { captured: from })
+      const machine = await driver.launch(this.#request(record, template, from, options))
+      return await this.own(record, driver, machine, { captured: from })
     } catch (error) {
       // A driver frees what it held; one that held nothing leaves the directory.
       await rm(directory, { recursive: true, force: true })
       throw error
     }
+  }
+
+  /** Gives a sandbox that sleeps a machine again. `answered` writes down that it is awake; until then its record stays as it is. */
+  async relaunch(
+    record: UnownedRecord,
+    { driver, probe, template }: Basis,
+    from: StoredSnapshot,
+    options: { readonly signal?: AbortSignal; readonly answered: (record: UnownedRecord) => Promise<UnownedRecord> },
+  ): Promise<EmbeddedSandbox> {
+    const machine = await driver.launch(this.#request(record, template, from, options))
+    const info = { ...record.info, state: 'running', driver: probe.label } as const
+    const awake = await options.answered({ ...record, info }).catch(async (error: unknown) => {
+      await machine.kill()
+      throw error
+    })
+    return await this.own(awake, driver, machine, { captured: from })
+  }
+
+  #request(
+    { info: { id, limits }, configuration }: UnownedRecord,
+    template: Template,
+    from: StoredSnapshot | null,
+    { signal, progress, diskMade }: Omit<LaunchOptions, 'id'>,
+  ): LaunchRequest {
+    const directory = sandboxDirectory(this.#paths.sandboxes, id)
+    const tell = { ...(progress === undefined ? {} : { progress }), ...(diskMade === undefined ? {} : { diskMade }) }
+    const abandon = signal === undefined ? {} : { signal }
+    return { id, directory, template, from, limits, ...configuration, ...abandon, ...tell }
   }
 
   /** A machine becomes a sandbox of this process. */
@@ -107,6 +145,7 @@ export class Launcher {
       owner: {
         deadlineMoved: (info) => writeRecord(directory, { ...record, info }),
         ended: async () => {
+          if (sandbox.info.state === 'hibernated') return await this.#owner.sleeperKilled(sandbox.id)
           await rm(directory, { recursive: true, force: true })
           await gone
         },
@@ -119,9 +158,11 @@ export class Launcher {
     this.live.add(sandbox)
     const gone = machine.ended.then(async () => {
       this.live.delete(sandbox)
-      const { origin = null } = record.info
-      const shared = [...this.live].some((other) => other.info.origin === origin)
-      if (origin !== null && !shared) await this.#owner.originReleased(origin, sandbox.id)
+      if (sandbox.info.state === 'hibernated') return
+      const others = [...this.live].flatMap((other) => snapshotsOf(other.record))
+      for (const snapshot of snapshotsOf(record)) {
+        if (!others.includes(snapshot)) await this.#owner.snapshotReleased(snapshot, sandbox.id)
+      }
     })
     // What could not be removed now is seen by the next sweep; whoever kills the sandbox hears of it too.
     gone.catch(() => undefined)

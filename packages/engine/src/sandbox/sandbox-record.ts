@@ -1,5 +1,5 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   HearthError,
@@ -8,6 +8,7 @@ import {
   snapshotIdSchema,
   type SandboxId,
   type SandboxInfo,
+  type SnapshotId,
 } from '@hearth/contract'
 import { z } from 'zod'
 import { ownIdentity, type ProcessIdentity } from '../host/process-identity.ts'
@@ -21,7 +22,18 @@ export interface SandboxRecord {
   readonly templateDigest: string
   /** What it was configured with, and its copies are. */
   readonly configuration: SandboxConfiguration
+  /** Of one that sleeps, or is being put to sleep. The snapshot is named before it is made, so that nobody takes it for a leftover. */
+  readonly sleep: Sleep | null
+  /** The snapshot of its last sleep, where its files lie on those. */
+  readonly liesOn: SnapshotId | null
   readonly owner: ProcessIdentity
+}
+
+/** Where a sandbox sleeps, and whether its processes do, or why not. */
+export interface Sleep {
+  readonly snapshot: SnapshotId
+  readonly memory: boolean
+  readonly reason: string | null
 }
 
 export type SandboxConfiguration = SnapshotManifest['configuration']
@@ -33,7 +45,7 @@ const date = z.coerce.date()
 const recordSchema = z.object({
   info: z.object({
     id: sandboxIdSchema,
-    state: z.enum(['running', 'ended']),
+    state: z.enum(['running', 'hibernated', 'ended']),
     rung: rungSchema,
     driver: z.string(),
     template: z.string(),
@@ -63,6 +75,11 @@ const recordSchema = z.object({
       user: z.string(),
     })
     .default({ hostname: '', environment: {}, workdir: '/', user: '' }),
+  sleep: z
+    .object({ snapshot: snapshotIdSchema, memory: z.boolean(), reason: z.string().nullable() })
+    .nullable()
+    .default(null),
+  liesOn: snapshotIdSchema.nullable().default(null),
   owner: z.object({ pid: z.int(), startTime: z.string() }),
 })
 
@@ -102,13 +119,57 @@ export function disownRecord(directory: string, record: UnownedRecord): void {
 
 /** Writes it in one step, with this process as the owner. */
 export function writeRecord(directory: string, unowned: UnownedRecord, owner = ownIdentity()): void {
-  const { info, driver, templateDigest, configuration } = unowned
-  const record: SandboxRecord = { info, driver, templateDigest, configuration, owner }
+  const { info, driver, templateDigest, configuration, sleep, liesOn } = unowned
+  const record: SandboxRecord = { info, driver, templateDigest, configuration, sleep, liesOn, owner }
   const temporary = join(directory, `${FILE}.new`)
   writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 })
   renameSync(temporary, join(directory, FILE))
+  // One that sleeps has no keeper, unless somebody is waking it.
+  if (info.state === 'hibernated' && owner === NOBODY) return
   // What a keeper reads when no engine is there any more to end its sandbox.
   writeFileSync(join(directory, 'deadline'), String(info.expiresAt.getTime()), { mode: 0o600 })
+}
+
+/** As `writeRecord`, and after a loss of power it is still so. */
+export function writeDurably(directory: string, record: UnownedRecord): void {
+  writeRecord(directory, record)
+  for (const path of [join(directory, FILE), directory]) {
+    const file = openSync(path, 'r')
+    try {
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+  }
+}
+
+/** Whether the sandbox of that directory sleeps. One whose record cannot be read does not. */
+export function isAsleep(directory: string): boolean {
+  try {
+    const record = JSON.parse(readFileSync(join(directory, FILE), 'utf8')) as { info?: { state?: unknown } } | null
+    return record?.info?.state === 'hibernated'
+  } catch {
+    return false
+  }
+}
+
+/** Removes all that is in the directory of a sandbox, and itself; the record of one that sleeps stays. */
+export async function clearDirectory(directory: string): Promise<void> {
+  if (!isAsleep(directory)) return await rm(directory, { recursive: true, force: true })
+  const names = (await readdir(directory)).filter((name) => name !== FILE)
+  await Promise.all(names.map((name) => rm(join(directory, name), { recursive: true, force: true })))
+}
+
+/** The record of a sandbox that sleeps. */
+export type SleepingRecord = SandboxRecord & { readonly sleep: Sleep }
+
+export function sleeps(record: SandboxRecord): record is SleepingRecord {
+  return record.info.state === 'hibernated' && record.sleep !== null
+}
+
+/** The snapshots that a sandbox needs; what lies on top of another comes first. */
+export function snapshotsOf({ info, sleep, liesOn }: UnownedRecord): SnapshotId[] {
+  return [sleep?.snapshot ?? null, liesOn, info.origin].filter((id) => id !== null)
 }
 
 /** Null when there is none; throws when it is not one of ours. */

@@ -12,10 +12,15 @@ import {
 import type { HostPaths } from '../host/host.ts'
 import type { Captured } from '../machine/machine.ts'
 import { SnapshotStore } from '../store/snapshot-store.ts'
-import type { CapturedInterpreter, SnapshotManifest, StoredSnapshot } from '../store/snapshot-manifest.ts'
-import type { EngineSnapshotOptions } from './captures.ts'
+import {
+  isPassing,
+  type CapturedInterpreter,
+  type SnapshotManifest,
+  type StoredSnapshot,
+} from '../store/snapshot-manifest.ts'
+import type { Capturable, EngineSnapshotOptions } from './captures.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
-import { listRecords } from './sandbox-record.ts'
+import { listRecords, snapshotsOf } from './sandbox-record.ts'
 
 /** What was captured and is not yet in the store: it vanishes with this process unless it is committed. */
 export interface Draft {
@@ -99,7 +104,7 @@ export class Snapshots {
    * what it will be.
    */
   async draft(
-    sandbox: EmbeddedSandbox,
+    sandbox: Capturable,
     memory: MemoryMode,
     about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
     options: { readonly id?: SnapshotId; readonly still?: (begun: StoredSnapshot) => Promise<void> } = {},
@@ -139,19 +144,27 @@ export class Snapshots {
     await this.#store.discard(snapshot.id)
   }
 
-  /** A sandbox that was made of it is gone. The snapshot of a fork goes with the last of its children; any other stays. */
-  released(origin: SnapshotId, sandbox: SandboxId): Promise<void> {
-    const mine = this.#releasing.then(() => this.#release(origin, sandbox))
+  /**
+   * A sandbox that was made of it, or slept in it, is gone; null when it has only woken. The snapshot of a fork goes with the last of its children,
+   * that of a sleep at once, and any other stays.
+   */
+  released(snapshot: SnapshotId, sandbox: SandboxId | null): Promise<void> {
+    const mine = this.#releasing.then(() => this.#release(snapshot, sandbox))
     this.#releasing = mine.catch(() => undefined)
     return mine
   }
 
-  async #release(origin: SnapshotId, gone: SandboxId): Promise<void> {
+  /** Of a sandbox that has woken and whose files lie on those of this snapshot: its memory goes. */
+  async keepFiles(id: SnapshotId): Promise<void> {
+    await this.#store.keepFiles(id)
+  }
+
+  async #release(snapshot: SnapshotId, gone: SandboxId | null): Promise<void> {
     try {
-      const { manifest } = await this.#store.get(origin)
+      const { manifest } = await this.#store.get(snapshot)
       // Its own record may outlast it by a moment.
       const inUse = await this.#inUse(gone)
-      if (manifest.kind === 'fork' && !inUse.has(origin)) await this.#store.remove(origin, inUse)
+      if (isPassing(manifest) && !inUse.has(snapshot)) await this.#store.remove(snapshot, inUse)
     } catch (error) {
       // Never committed, removed already, below the files of another, or another process is at it. The next sweep removes what has to be.
       if (!HearthError.isInstance(error) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -178,7 +191,7 @@ export class Snapshots {
 
   async #inUse(except: SandboxId | null = null): Promise<Set<SnapshotId>> {
     const records = await listRecords(this.#paths.sandboxes)
-    return new Set(records.flatMap(({ info }) => (info.id === except ? [] : (info.origin ?? []))))
+    return new Set(records.flatMap((record) => (record.info.id === except ? [] : snapshotsOf(record))))
   }
 }
 
@@ -187,7 +200,7 @@ const SUBVOLUME = { disk: { kind: 'subvolume' }, diskBytes: 0, memory: null, int
 
 function manifestOf(
   id: SnapshotId,
-  sandbox: EmbeddedSandbox,
+  sandbox: Capturable,
   captured: Pick<Captured, 'disk' | 'diskBytes' | 'memory'> & { readonly interpreters: readonly CapturedInterpreter[] },
   about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
 ): SnapshotManifest {
@@ -200,7 +213,7 @@ function manifestOf(
       id,
       name: about.name,
       sandbox: info.id,
-      parent: info.origin ?? null,
+      parent: info.origin,
       rung: info.rung,
       driver: info.driver,
       template: info.template,

@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
+import { memoryOutcome, sandboxIdSchema, type MemoryOutcome, type SandboxId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
 import { readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
-import { readRecord } from './sandbox-record.ts'
+import { readRecord, sleeps } from './sandbox-record.ts'
 
 /** One directory of a sandbox. */
 export interface Surveyed {
@@ -15,6 +15,8 @@ export interface Surveyed {
   readonly heldHere: boolean
   /** Another process than this one holds it, and lives. */
   readonly heldElsewhere: boolean
+  /** It sleeps: whether its processes do, or why not. */
+  readonly sleep: MemoryOutcome | null
 }
 
 export async function surveySandboxes(paths: HostPaths): Promise<Surveyed[]> {
@@ -34,5 +36,7 @@ async function surveyOne(id: SandboxId, directory: string): Promise<Surveyed> {
   const record = await readRecord(directory).catch(() => null)
   const held = record !== null && isAlive(record.owner)
   const heldHere = held && record.owner.pid === process.pid
-  return { id, alive: keeper !== null && isAlive(keeper), heldHere, heldElsewhere: held && !heldHere }
+  const asleep = record !== null && sleeps(record)
+  const sleep = asleep ? memoryOutcome(record.sleep.memory, record.sleep.reason) : null
+  return { id, alive: keeper !== null && isAlive(keeper), heldHere, heldElsewhere: held && !heldHere, sleep }
 }

@@ -8,7 +8,7 @@ import { isReserved } from '../host/id-ranges.ts'
 import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { sweepClones } from '../store/clone-stock.ts'
-import { readRecord } from './sandbox-record.ts'
+import { isAsleep, readRecord, sleeps } from './sandbox-record.ts'
 import type { Snapshots } from './snapshots.ts'
 
 /** What another process is just making looks like a leftover for a moment; nothing younger than this is touched. */
@@ -45,8 +45,17 @@ export async function sweep(
 
 /** Ends it, if it lives, and frees what the host holds for it. */
 export async function removeSandbox(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
+  await freeMachine(id, directory, services)
+  await rm(directory, { recursive: true, force: true })
+}
+
+/** The same for the machine alone; what a sandbox sleeps in stays. */
+export async function freeMachine(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
   await endKeeper(directory)
-  await freeResources(id, directory, await readResources(directory).catch(unreadable), services)
+  const resources = await readResources(directory).catch(unreadable)
+  // Nothing to free: somebody may be about to wake it.
+  if (resources === null && isAsleep(directory)) return
+  await freeResources(id, directory, resources, services)
 }
 
 /** A host that lost its power may have kept names without content. Nothing of such a sandbox runs, and the rest of it is swept by name. */
@@ -70,11 +79,13 @@ async function sweepSandbox(
   }
   if (isAlive(record.owner)) return
   const keeper = readKeeper(directory)
-  const { origin = null, expiresAt } = record.info
+  const { origin, expiresAt } = record.info
   // A fork is complete when its snapshot is; whoever made this child died before.
   const whole = origin === null || (await snapshots.isComplete(origin))
+  const stays = whole && expiresAt.getTime() > Date.now()
+  if (stays && sleeps(record)) return await freeMachine(id, directory, services)
   const runs = keeper !== null && isAlive(keeper)
-  if (runs && whole && expiresAt.getTime() > Date.now()) return
+  if (stays && runs) return
   await removeSandbox(id, directory, services)
 }
 

@@ -8,7 +8,7 @@ import { SnapshotStore } from './snapshot-store.ts'
 export interface Garbage {
   /** Snapshots whose makers died. */
   readonly unfinished: readonly string[]
-  /** Snapshots of forks whose children are gone. */
+  /** Snapshots of forks whose children are gone, and of sandboxes that no longer sleep. */
   readonly forks: readonly string[]
   /** Files of sandboxes that are gone. */
   readonly areas: readonly string[]

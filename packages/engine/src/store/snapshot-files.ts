@@ -8,7 +8,7 @@ import { snapshotManifestSchema, type SnapshotManifest } from './snapshot-manife
 export const MANIFEST = 'manifest.json'
 const OWNER = 'draft'
 /** Between a directory and the note of its owner there is a moment. */
-const GRACE_MS = 60_000
+export const GRACE_MS = 60_000
 
 // Synchronous where a fork waits for it: each file takes microseconds, the way through the thread pool a good part of a millisecond.
 

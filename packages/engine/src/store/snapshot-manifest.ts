@@ -74,6 +74,11 @@ export const snapshotManifestSchema = z.object({
 })
 export type SnapshotManifest = z.output<typeof snapshotManifestSchema>
 
+/** Made for somebody else than a person: it goes when nothing refers to it any more. */
+export function isPassing({ kind }: Pick<SnapshotManifest, 'kind'>): boolean {
+  return kind === 'fork' || kind === 'hibernation'
+}
+
 export interface StoredSnapshot {
   readonly id: SnapshotId
   readonly directory: string

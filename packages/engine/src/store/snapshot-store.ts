@@ -5,10 +5,18 @@ import { HearthError, snapshotIdSchema, type SnapshotId } from '@hearth/contract
 import type { HostPaths } from '../host/host.ts'
 import { exportSnapshot } from './archive/export-snapshot.ts'
 import { importSnapshot, type ImportOptions } from './archive/import-snapshot.ts'
-import { claimDraft, isDraftOwned, readManifest, releaseDraft, retract, writeManifest } from './snapshot-files.ts'
+import {
+  claimDraft,
+  GRACE_MS,
+  isDraftOwned,
+  readManifest,
+  releaseDraft,
+  retract,
+  writeManifest,
+} from './snapshot-files.ts'
 import { snapshotsDirectory } from './layers.ts'
 import { sealInBackground } from './memory-seal.ts'
-import type { SnapshotManifest, StoredSnapshot } from './snapshot-manifest.ts'
+import { isPassing, type SnapshotManifest, type StoredSnapshot } from './snapshot-manifest.ts'
 import { SnapshotNames } from './snapshot-names.ts'
 import { runStore, typedStoreError } from './store-helper.ts'
 
@@ -16,7 +24,7 @@ import { runStore, typedStoreError } from './store-helper.ts'
 export interface Collected {
   /** Begun by processes that have died. */
   readonly unfinished: readonly SnapshotId[]
-  /** Of forks whose last child has gone. */
+  /** Of forks whose last child has gone, and of sandboxes that no longer sleep. */
   readonly forks: readonly SnapshotId[]
 }
 
@@ -65,7 +73,8 @@ export class SnapshotStore {
       throw typedStoreError(error)
     }
     releaseDraft(directory)
-    if (manifest.memory !== null && manifest.kind !== 'fork') sealInBackground(directory)
+    // What passes soon is not worth the reading.
+    if (manifest.memory !== null && !isPassing(manifest)) sealInBackground(directory)
     return { id, directory, manifest }
   }
 
@@ -109,12 +118,20 @@ export class SnapshotStore {
     return await importSnapshot(source, this, this.#paths, options)
   }
 
+  /** Takes the memory out of a snapshot that sandboxes lie on. */
+  async keepFiles(id: SnapshotId): Promise<void> {
+    const { directory, manifest } = await this.get(id)
+    const info = { ...manifest.info, memory: false, memoryBytes: 0 }
+    await writeManifest(directory, { ...manifest, info, memory: null, interpreters: [] }, true)
+    await this.dropMemory(id)
+  }
+
   /** Takes the memory out of a fork's snapshot, when its children have it. */
   async dropMemory(id: SnapshotId): Promise<void> {
     await runStore(this.#paths.guest, 'remove', join(this.#path(id), 'memory'))
   }
 
-  /** Removes what nobody can use any more: drafts of dead processes, and snapshots of forks that neither `inUse` nor another snapshot names. */
+  /** Removes what nobody can use any more: drafts of dead processes, and snapshots of forks and of sleep that neither `inUse` nor another snapshot names. */
   async collect(inUse: ReadonlySet<SnapshotId>, graceMs?: number): Promise<Collected> {
     const unfinished: SnapshotId[] = []
     for (const id of await this.#ids()) {
@@ -122,21 +139,23 @@ export class SnapshotStore {
       await this.discard(id)
       unfinished.push(id)
     }
-    const forks = await this.#collectForks(inUse)
+    const forks = await this.#collectPassed(inUse, graceMs)
     await this.#names.collect(
       async (id) => (await this.#find(id)) !== null || (await isDraftOwned(this.#path(id), graceMs)),
     )
     return { unfinished, forks }
   }
 
-  async #collectForks(inUse: ReadonlySet<SnapshotId>): Promise<SnapshotId[]> {
+  async #collectPassed(inUse: ReadonlySet<SnapshotId>, graceMs = GRACE_MS): Promise<SnapshotId[]> {
     const kept = await this.list()
     const removed: SnapshotId[] = []
     // The youngest first: what lies on top goes before what it lies on.
     for (const snapshot of kept.toReversed()) {
       const { id, manifest } = snapshot
       const below = kept.some((other) => !removed.includes(other.id) && layersBelow(other.manifest).includes(id))
-      if (manifest.kind !== 'fork' || inUse.has(id) || below) continue
+      // One that was just finished may have been named after `inUse` was read.
+      const young = manifest.kind === 'hibernation' && Date.now() - manifest.info.createdAt.getTime() < graceMs
+      if (!isPassing(manifest) || inUse.has(id) || below || young) continue
       await this.#remove(snapshot)
       removed.push(id)
     }

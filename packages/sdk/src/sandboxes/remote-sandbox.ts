@@ -7,6 +7,7 @@ import type {
   FileChange,
   ForkOptions,
   ForkResult,
+  MemoryOutcome,
   MergeOptions,
   MergeResult,
   Process,
@@ -17,6 +18,7 @@ import type {
   SandboxId,
   SandboxInfo,
   SandboxView,
+  SleepOptions,
   SnapshotInfo,
   SnapshotOptions,
   SpawnOptions,
@@ -132,6 +134,20 @@ export class RemoteSandbox implements Sandbox {
 
   async resume(options: CallOptions = {}): Promise<SandboxInfo> {
     return await this.#change('/resume', {}, options)
+  }
+
+  /** Writes it down and ends its machine. The next call into it wakes it; its processes go on then where memory was captured. */
+  async hibernate(options: SleepOptions & CallOptions = {}): Promise<MemoryOutcome> {
+    const { signal: _signal, ...json } = options
+    await this.#change('/hibernate', json, options)
+    const { memory = false, reason = '' } = this.#details.hibernation ?? {}
+    return memory ? { memory, reason: null } : { memory, reason: reason ?? '' }
+  }
+
+  /** As the next call would do it. `memory: 'none'` wakes it with its files alone. */
+  async wake(options: SleepOptions & CallOptions = {}): Promise<SandboxInfo> {
+    const { signal: _signal, ...json } = options
+    return await this.#change('/wake', json, options)
   }
 
   /** Ends everything in it, its disk too. Other than after `kill` the server still tells of it for a while. */

@@ -1,4 +1,4 @@
-import type { SandboxId, SandboxInfo, SandboxState, SandboxView, SnapshotId } from '@hearth/contract'
+import type { IdleAction, SandboxId, SandboxInfo, SandboxState, SandboxView, SnapshotId } from '@hearth/contract'
 import { HearthError } from '../hearth-error.ts'
 
 /** All that the server tells of a sandbox. */
@@ -6,9 +6,11 @@ export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt'>
   readonly state: SandboxState
   /** Null for a persistent sandbox. */
   readonly expiresAt: Date | null
-  /** After this long without a call it is paused or killed; null for never. */
+  /** After this long without a call it is paused, hibernated or killed; null for never. */
   readonly idleMs: number | null
-  readonly idleAction: 'pause' | 'kill' | null
+  readonly idleAction: IdleAction | null
+  /** While it is hibernated: whether its processes go on when it wakes, or why not. */
+  readonly hibernation: { readonly memory: boolean; readonly reason: string | null } | null
   /** Why it ended or failed. */
   readonly reason: string | null
 }
@@ -25,6 +27,7 @@ export function sandboxDetails(view: SandboxView): SandboxDetails {
     id: view.id as SandboxId,
     parent: view.parent as SandboxId | null,
     origin: (view.origin ?? null) as SnapshotId | null,
+    hibernation: view.hibernation ?? null,
     createdAt: new Date(view.createdAt),
     expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt),
   }
@@ -35,14 +38,14 @@ export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInf
   const { id, rung, driver, template, createdAt, expiresAt, parent, origin, metadata, limits, state } = details
   return {
     id,
-    state: ended || ENDED.has(state) ? 'ended' : 'running',
+    state: ended || ENDED.has(state) ? 'ended' : state === 'hibernated' ? 'hibernated' : 'running',
     rung,
     driver,
     template,
     createdAt,
     expiresAt: expiresAt ?? new Date(NEVER_MS),
     parent,
-    origin: origin ?? null,
+    origin,
     metadata,
     limits,
   }

@@ -145,6 +145,7 @@ export function view(more: object = {}): object {
     expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
     idleMs: null,
     idleAction: null,
+    hibernation: null,
     parent: null,
     metadata: {},
     limits: { cpus: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1, outputBytes: 1, wallTimeMs: 1 },

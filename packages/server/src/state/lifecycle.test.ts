@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { SANDBOX_STATES, type SandboxState } from '@hearth/contract'
-import { assertTransition, canTransition, isAlive, isTransient, TRANSITIONS } from './lifecycle.ts'
+import {
+  ALIVE_STATES,
+  assertTransition,
+  canTransition,
+  isAlive,
+  isTransient,
+  MACHINE_STATES,
+  TRANSITIONS,
+} from './lifecycle.ts'
 
 const pairs = SANDBOX_STATES.flatMap((from) => SANDBOX_STATES.map((to) => ({ from, to })))
 
@@ -10,6 +18,7 @@ const LEGAL = new Set<`${SandboxState} ${SandboxState}`>([
   'creating failed',
   'creating deleting',
   'running pausing',
+  'running hibernating',
   'running stopping',
   'running stopped',
   'running failed',
@@ -20,6 +29,7 @@ const LEGAL = new Set<`${SandboxState} ${SandboxState}`>([
   'pausing failed',
   'pausing deleting',
   'paused resuming',
+  'paused hibernating',
   'paused stopping',
   'paused stopped',
   'paused failed',
@@ -29,6 +39,21 @@ const LEGAL = new Set<`${SandboxState} ${SandboxState}`>([
   'resuming stopped',
   'resuming failed',
   'resuming deleting',
+  'hibernating hibernated',
+  'hibernating running',
+  'hibernating paused',
+  'hibernating stopped',
+  'hibernating failed',
+  'hibernating deleting',
+  'hibernated waking',
+  'hibernated stopping',
+  'hibernated stopped',
+  'hibernated deleting',
+  'waking running',
+  'waking hibernated',
+  'waking stopped',
+  'waking failed',
+  'waking deleting',
   'stopping stopped',
   'stopping failed',
   'stopping deleting',
@@ -60,7 +85,16 @@ describe('lifecycle', () => {
   })
 
   it('knows which states hold a machine and which belong to an operation', () => {
-    expect(SANDBOX_STATES.filter(isTransient)).toEqual(['creating', 'pausing', 'resuming', 'stopping', 'deleting'])
+    expect(SANDBOX_STATES.filter(isTransient)).toEqual([
+      'creating',
+      'pausing',
+      'resuming',
+      'hibernating',
+      'waking',
+      'stopping',
+      'deleting',
+    ])
+    expect(ALIVE_STATES.filter((state) => !MACHINE_STATES.includes(state))).toEqual(['hibernated'])
     expect(SANDBOX_STATES.filter((state) => !isAlive(state))).toEqual(['stopped', 'failed', 'deleted'])
   })
 })

@@ -2,16 +2,20 @@ import { HearthError, SANDBOX_STATES, type SandboxState } from '@hearth/contract
 
 /**
  * Every change of state that there is. What must hold:
- * - an operation that is undone goes back to the state of rest that it left (`pausing` to `running`, `resuming` to `paused` or `stopped`);
+ * - an operation that is undone goes back to the state of rest that it left (`pausing` to `running`, `resuming` to `paused` or `stopped`,
+ *   `hibernating` to `running` or `paused`, `waking` to `hibernated`);
  * - a machine that was found ended goes to `stopped` from any state in which it could have run;
  * - anything can be deleted at any time, and a deletion that has begun only goes on: it is repeated until nothing is left.
  */
 export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   creating: ['running', 'failed', 'deleting'],
-  running: ['pausing', 'stopping', 'stopped', 'failed', 'deleting'],
+  running: ['pausing', 'hibernating', 'stopping', 'stopped', 'failed', 'deleting'],
   pausing: ['paused', 'running', 'stopped', 'failed', 'deleting'],
-  paused: ['resuming', 'stopping', 'stopped', 'failed', 'deleting'],
+  paused: ['resuming', 'hibernating', 'stopping', 'stopped', 'failed', 'deleting'],
   resuming: ['running', 'paused', 'stopped', 'failed', 'deleting'],
+  hibernating: ['hibernated', 'running', 'paused', 'stopped', 'failed', 'deleting'],
+  hibernated: ['waking', 'stopping', 'stopped', 'deleting'],
+  waking: ['running', 'hibernated', 'stopped', 'failed', 'deleting'],
   stopping: ['stopped', 'failed', 'deleting'],
   stopped: ['resuming', 'deleting'],
   failed: ['deleting'],
@@ -19,12 +23,23 @@ export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>
   deleted: [],
 }
 
-const TRANSIENT: readonly SandboxState[] = ['creating', 'pausing', 'resuming', 'stopping', 'deleting']
+const TRANSIENT: readonly SandboxState[] = [
+  'creating',
+  'pausing',
+  'resuming',
+  'hibernating',
+  'waking',
+  'stopping',
+  'deleting',
+]
 
-/** States in which a machine may exist on a host. They count against quotas and are what reconciliation compares. */
+/** States of sandboxes that have not ended: there is a machine on a host, or what one can be made of again. */
 export const ALIVE_STATES: readonly SandboxState[] = SANDBOX_STATES.filter(
   (state) => state !== 'stopped' && state !== 'failed' && state !== 'deleted',
 )
+
+/** Those in which a machine may exist. They count against all quotas; one that is hibernated holds a disk alone. */
+export const MACHINE_STATES: readonly SandboxState[] = ALIVE_STATES.filter((state) => state !== 'hibernated')
 
 export function canTransition(from: SandboxState, to: SandboxState): boolean {
   return TRANSITIONS[from].includes(to)

@@ -7,10 +7,13 @@ import { useStore, type StoreSuiteOptions } from './store-suite.ts'
 /** What a sandbox may become, as the model of this test has it. */
 const STEPS: Readonly<Record<SandboxState, string>> = {
   creating: 'running failed deleting',
-  running: 'pausing stopping stopped failed deleting',
+  running: 'pausing hibernating stopping stopped failed deleting',
   pausing: 'paused running stopped failed deleting',
-  paused: 'resuming stopping stopped failed deleting',
+  paused: 'resuming hibernating stopping stopped failed deleting',
   resuming: 'running paused stopped failed deleting',
+  hibernating: 'hibernated running paused stopped failed deleting',
+  hibernated: 'waking stopping stopped deleting',
+  waking: 'running hibernated stopped failed deleting',
   stopping: 'stopped failed deleting',
   stopped: 'resuming deleting',
   failed: 'deleting',

@@ -3,6 +3,7 @@ import { Migrator, type Migration } from 'kysely/migration'
 import { HearthError } from '@hearth/contract'
 import { initial } from '../migrations/001-initial.ts'
 import { snapshots } from '../migrations/002-snapshots.ts'
+import { hibernation } from '../migrations/003-hibernation.ts'
 import { egress } from '../migrations/004-egress.ts'
 import type { Tables } from './tables.ts'
 
@@ -10,6 +11,7 @@ import type { Tables } from './tables.ts'
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '001-initial': initial,
   '002-snapshots': snapshots,
+  '003-hibernation': hibernation,
   '004-egress': egress,
 }
 

@@ -1,4 +1,4 @@
-import type { Scope, Rung, SandboxState } from '@hearth/contract'
+import type { IdleAction, Scope, Rung, SandboxState } from '@hearth/contract'
 
 /**
  * Every table, once, for both databases. Times are milliseconds since 1970 (`bigint` columns, decoded to numbers on both),
@@ -45,12 +45,14 @@ export interface SandboxesTable {
   created_at: number
   expires_at: number | null
   idle_ms: number | null
-  idle_action: 'pause' | 'kill' | null
+  idle_action: IdleAction | null
   persistent: number
   parent_id: string | null
   /** The snapshot that it was made of, or the point at which it was forked. */
   origin_id: string | null
   host_id: string | null
+  /** While it is hibernated: whether its processes are kept, or why not. */
+  hibernation: Json<unknown> | null
   last_active_at: number
   ended_at: number | null
   end_reason: string | null

@@ -1,5 +1,14 @@
 import type { Insertable, Selectable } from 'kysely'
-import type { CreateFrom, Limits, Rung, SandboxId, SandboxState, SnapshotId } from '@hearth/contract'
+import type {
+  CreateFrom,
+  IdleAction,
+  Limits,
+  MemoryOutcome,
+  Rung,
+  SandboxId,
+  SandboxState,
+  SnapshotId,
+} from '@hearth/contract'
 import type { SandboxesTable } from '../database/tables.ts'
 
 /** What the control plane knows of one sandbox. Times are milliseconds since 1970. */
@@ -21,13 +30,15 @@ export interface SandboxRecord {
   readonly expiresAt: number | null
   /** After this long without activity `idleAction` is taken. Null: never. */
   readonly idleMs: number | null
-  readonly idleAction: 'pause' | 'kill' | null
+  readonly idleAction: IdleAction | null
   readonly persistent: boolean
   /** The sandbox that this one was forked from. */
   readonly parentId: SandboxId | null
   /** The snapshot that it was made of, or the point at which it was forked. */
   readonly originId: SnapshotId | null
   readonly hostId: string | null
+  /** While it is hibernated: whether its processes go on when it wakes, or why not. */
+  readonly hibernation: MemoryOutcome | null
   readonly lastActiveAt: number
   readonly endedAt: number | null
   readonly endReason: string | null
@@ -48,7 +59,7 @@ export interface NewSandbox {
   readonly metadata?: Readonly<Record<string, string>>
   /** Null is a persistent sandbox: `persistent` follows from it. */
   readonly expiresAt: number | null
-  readonly idle?: { readonly ms: number; readonly action: 'pause' | 'kill' } | null
+  readonly idle?: { readonly ms: number; readonly action: IdleAction } | null
   readonly parentId?: SandboxId | null
   readonly originId?: SnapshotId | null
   readonly hostId?: string | null
@@ -62,8 +73,9 @@ export interface SandboxPatch {
   readonly template?: string
   readonly limits?: Limits
   readonly expiresAt?: number | null
-  readonly idle?: { readonly ms: number; readonly action: 'pause' | 'kill' } | null
+  readonly idle?: { readonly ms: number; readonly action: IdleAction } | null
   readonly hostId?: string | null
+  readonly hibernation?: MemoryOutcome | null
   readonly lastActiveAt?: number
   readonly endedAt?: number | null
   readonly endReason?: string | null
@@ -88,6 +100,7 @@ export function decodeSandbox(row: Selectable<SandboxesTable>): SandboxRecord {
     parentId: row.parent_id as SandboxId | null,
     originId: row.origin_id as SnapshotId | null,
     hostId: row.host_id,
+    hibernation: row.hibernation === null ? null : (JSON.parse(row.hibernation) as MemoryOutcome),
     lastActiveAt: row.last_active_at,
     endedAt: row.ended_at,
     endReason: row.end_reason,
@@ -112,6 +125,7 @@ export function encodeNewSandbox(input: NewSandbox, id: string, now: number): In
     parent_id: input.parentId ?? null,
     origin_id: input.originId ?? null,
     host_id: input.hostId ?? null,
+    hibernation: null,
     last_active_at: now,
     ended_at: null,
     end_reason: null,
@@ -120,7 +134,8 @@ export function encodeNewSandbox(input: NewSandbox, id: string, now: number): In
 }
 
 export function encodePatch(patch: SandboxPatch): Partial<Insertable<SandboxesTable>> {
-  const { originId, rung, driver, template, limits, expiresAt, idle, hostId, lastActiveAt, endedAt, endReason } = patch
+  const { originId, rung, driver, template, limits, expiresAt, idle, hostId, hibernation } = patch
+  const { lastActiveAt, endedAt, endReason } = patch
   return {
     ...(originId === undefined ? {} : { origin_id: originId }),
     ...(rung === undefined ? {} : { rung }),
@@ -130,6 +145,7 @@ export function encodePatch(patch: SandboxPatch): Partial<Insertable<SandboxesTa
     ...(expiresAt === undefined ? {} : encodeDeadline(expiresAt)),
     ...(idle === undefined ? {} : encodeIdle(idle)),
     ...(hostId === undefined ? {} : { host_id: hostId }),
+    ...(hibernation === undefined ? {} : { hibernation: hibernation && JSON.stringify(hibernation) }),
     ...(lastActiveAt === undefined ? {} : { last_active_at: lastActiveAt }),
     ...(endedAt === undefined ? {} : { ended_at: endedAt }),
     ...(endReason === undefined ? {} : { end_reason: endReason }),

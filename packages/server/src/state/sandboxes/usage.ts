@@ -1,25 +1,31 @@
 import { HearthError, type Quotas } from '@hearth/contract'
 import type { TenantRepository } from '../access/tenants.ts'
 import type { Database } from '../database/database.ts'
-import { ALIVE_STATES } from '../lifecycle.ts'
+import { MACHINE_STATES } from '../lifecycle.ts'
 import type { NewSnapshot, SnapshotRecord } from '../snapshots/snapshot-record.ts'
 import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 
 /** What a tenant holds, in the terms of its quotas. */
 export type Usage = Quotas
 
-/** A sandbox that has ended holds nothing: its disk went with its machine. A snapshot holds what it takes until it is removed. */
+/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed. */
 export async function countUsage(database: Database, tenantId: string): Promise<Usage> {
   const row = await database.query
     .selectFrom('sandboxes')
     .where('tenant_id', '=', tenantId)
-    .where('state', 'in', [...ALIVE_STATES])
+    .where('state', 'in', [...MACHINE_STATES])
     .select(({ fn }) => [
       fn.countAll<number>().as('sandboxes'),
       fn.sum<number | null>('cpus').as('cpus'),
       fn.sum<number | null>('memory_bytes').as('memoryBytes'),
       fn.sum<number | null>('disk_bytes').as('diskBytes'),
     ])
+    .executeTakeFirstOrThrow()
+  const asleep = await database.query
+    .selectFrom('sandboxes')
+    .where('tenant_id', '=', tenantId)
+    .where('state', '=', 'hibernated')
+    .select(({ fn }) => fn.sum<number | null>('disk_bytes').as('diskBytes'))
     .executeTakeFirstOrThrow()
   const captured = await database.query
     .selectFrom('snapshots')
@@ -30,7 +36,7 @@ export async function countUsage(database: Database, tenantId: string): Promise<
     sandboxes: row.sandboxes,
     cpus: row.cpus ?? 0,
     memoryBytes: row.memoryBytes ?? 0,
-    diskBytes: (row.diskBytes ?? 0) + (captured.bytes ?? 0),
+    diskBytes: (row.diskBytes ?? 0) + (asleep.diskBytes ?? 0) + (captured.bytes ?? 0),
     snapshots: captured.snapshots,
   }
 }

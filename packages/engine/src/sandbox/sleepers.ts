@@ -1,0 +1,188 @@
+import {
+  HearthError,
+  memoryOutcome,
+  newSnapshotId,
+  parseInput,
+  sleepOptionsSchema,
+  type MemoryMode,
+  type MemoryOutcome,
+  type SandboxId,
+  type SleepOptions,
+  type SnapshotId,
+} from '@hearth/contract'
+import { readResources } from '../drivers/machine-resources.ts'
+import type { LinkServices } from '../drivers/link-driver.ts'
+import type { HostPaths } from '../host/host.ts'
+import { isAlive } from '../host/process-identity.ts'
+import { layerSnapshot } from '../store/layers.ts'
+import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
+import { syncSnapshot } from '../store/sync-snapshot.ts'
+import type { Capturable } from './captures.ts'
+import { withMemory, type Basis } from './create-from.ts'
+import type { EmbeddedSandbox } from './embedded-sandbox.ts'
+import type { Launcher } from './launcher.ts'
+import {
+  clearDirectory,
+  disownRecord,
+  readRecord,
+  sandboxDirectory,
+  sleeps,
+  snapshotsOf,
+  writeDurably,
+  writeRecord,
+  type SleepingRecord,
+  type UnownedRecord,
+} from './sandbox-record.ts'
+import type { Snapshots } from './snapshots.ts'
+import { freeMachine, removeSandbox } from './sweep.ts'
+
+export interface SleeperParts {
+  readonly paths: HostPaths
+  readonly snapshots: Snapshots
+  readonly launcher: Launcher
+  readonly services: () => Promise<LinkServices>
+  /** What a sandbox like this one is made of. */
+  readonly like: (record: UnownedRecord) => Promise<Basis>
+}
+
+export type WakeOptions = SleepOptions & { readonly signal?: AbortSignal }
+
+/**
+ * Puts sandboxes to sleep and wakes them. Whoever dies in between, one of both is whole: the snapshot is there before the machine ends, the
+ * record says that it sleeps until the new machine has answered, and only then the snapshot goes.
+ */
+export class Sleepers {
+  readonly #parts: SleeperParts
+  readonly #waking = new Map<SandboxId, Promise<EmbeddedSandbox>>()
+
+  constructor(parts: SleeperParts) {
+    this.#parts = parts
+  }
+
+  async hibernate(sandbox: EmbeddedSandbox, asked: SleepOptions): Promise<MemoryOutcome> {
+    const { memory = 'auto' } = parseInput(sleepOptionsSchema, asked, 'options')
+    const directory = this.#directory(sandbox.id)
+    const id = newSnapshotId()
+    let asleep: UnownedRecord | null = null
+    try {
+      const { memory: kept, reason } = await sandbox.sleep(async (capture) => {
+        try {
+          const written = await this.#writeDown(sandbox, capture, id, memory)
+          asleep = written
+          return written.sleep
+        } catch (error) {
+          await this.#stayAwake(sandbox, id)
+          throw error
+        }
+      })
+      await clearDirectory(directory)
+      return memoryOutcome(kept, reason)
+    } finally {
+      // Only now: whoever woke it sooner would meet its machine.
+      if (asleep !== null) disownRecord(directory, asleep)
+    }
+  }
+
+  async #writeDown(
+    sandbox: EmbeddedSandbox,
+    capture: Capturable['capture'],
+    id: SnapshotId,
+    memory: MemoryMode,
+  ): Promise<Omit<SleepingRecord, 'owner'>> {
+    const { snapshots } = this.#parts
+    const directory = this.#directory(sandbox.id)
+    writeRecord(directory, { ...sandbox.record, sleep: { snapshot: id, memory: false, reason: null } })
+    const about = { kind: 'hibernation', name: null, metadata: {} } as const
+    const draft = await snapshots.draft({ record: sandbox.record, capture }, memory, about, { id })
+    const stored = await snapshots.commit(draft)
+    await syncSnapshot(stored.directory, stored.manifest)
+    const { record } = sandbox
+    const info = { ...record.info, state: 'hibernated' } as const
+    const asleep = { ...record, info, sleep: { snapshot: id, ...draft.captured.outcome } }
+    // From here on it sleeps, whatever becomes of its machine.
+    writeDurably(directory, asleep)
+    return asleep
+  }
+
+  async #stayAwake({ id: sandbox, record }: EmbeddedSandbox, id: SnapshotId): Promise<void> {
+    const directory = this.#directory(sandbox)
+    // One that was killed meanwhile has no record any more.
+    if ((await readRecord(directory)) !== null) writeRecord(directory, record)
+    await this.#parts.snapshots.released(id, null)
+  }
+
+  /** However many ask for it in this process, it is woken once. */
+  wake(id: SandboxId, options: WakeOptions): Promise<EmbeddedSandbox> {
+    const under = this.#waking.get(id)
+    if (under !== undefined) return under
+    const waking = this.#wake(id, options).finally(() => this.#waking.delete(id))
+    this.#waking.set(id, waking)
+    return waking
+  }
+
+  async #wake(id: SandboxId, { signal, ...asked }: WakeOptions): Promise<EmbeddedSandbox> {
+    const { memory = 'auto' } = parseInput(sleepOptionsSchema, asked, 'options')
+    const { snapshots, launcher, like, services } = this.#parts
+    const directory = this.#directory(id)
+    const record = await this.#find(id)
+    const from = withMemory(await snapshots.stored(record.sleep.snapshot), memory)
+    const basis = await like(record)
+    writeRecord(directory, record)
+    try {
+      // What a crash has left of the machine that it had, or of one that was to be its.
+      await freeMachine(id, directory, await services())
+      signal?.throwIfAborted()
+      return await launcher.relaunch(record, basis, from, {
+        ...(signal === undefined ? {} : { signal }),
+        answered: (awake) => this.#wakened(awake, from),
+      })
+    } catch (error) {
+      disownRecord(directory, record)
+      throw error
+    }
+  }
+
+  /** Its machine answers: what it slept in goes, or its memory where its files lie on the rest. */
+  async #wakened(record: UnownedRecord, { id, manifest }: StoredSnapshot): Promise<UnownedRecord> {
+    const directory = this.#directory(record.info.id)
+    const layers = (await readResources(directory))?.disk.layers.map(layerSnapshot) ?? []
+    const lies = layers.includes(id)
+    const awake = { ...record, sleep: null, liesOn: lies ? id : null }
+    writeRecord(directory, awake)
+    const { snapshots } = this.#parts
+    const removal = lies ? manifest.memory !== null && snapshots.keepFiles(id) : snapshots.released(id, null)
+    // It is awake all the same, and the next sweep removes what is left.
+    await Promise.resolve(removal).catch(() => undefined)
+    return awake
+  }
+
+  /** Moves the deadline of one that sleeps. */
+  async expireAt(id: SandboxId, expiresAt: Date): Promise<void> {
+    const record = await this.#find(id)
+    disownRecord(this.#directory(id), { ...record, info: { ...record.info, expiresAt } })
+  }
+
+  /** Removes one that sleeps and what it sleeps in, unless it was woken since. */
+  async discard(id: SandboxId): Promise<void> {
+    const record = await readRecord(this.#directory(id))
+    if (record === null || !sleeps(record) || isAlive(record.owner)) return
+    await removeSandbox(id, this.#directory(id), await this.#parts.services())
+    for (const snapshot of snapshotsOf(record)) await this.#parts.snapshots.released(snapshot, id)
+  }
+
+  async #find(id: SandboxId): Promise<SleepingRecord> {
+    const record = await readRecord(this.#directory(id))
+    if (record === null) throw new HearthError('sandbox_not_found', `there is no sandbox ${id}`)
+    if (!sleeps(record)) throw new HearthError('invalid_state', `sandbox ${id} does not sleep: it runs`)
+    if (isAlive(record.owner)) {
+      throw new HearthError('too_many', `sandbox ${id} is held by process ${record.owner.pid}, which is alive`)
+    }
+    if (record.info.expiresAt.getTime() > Date.now()) return record
+    await this.discard(id)
+    throw new HearthError('sandbox_ended', `sandbox ${id} has ended: its deadline came while it slept`)
+  }
+
+  #directory(id: SandboxId): string {
+    return sandboxDirectory(this.#parts.paths.sandboxes, id)
+  }
+}
