@@ -17,6 +17,8 @@ import type { GatewayOptions } from './gateway/gateway-options.ts'
 import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
 import { isAlive } from './host/process-identity.ts'
+import { poolSettings, type PoolOptions } from './pool/pool-options.ts'
+import { Pool } from './pool/pool.ts'
 import type { Captures } from './sandbox/captures.ts'
 import type { Basis } from './sandbox/create-from.ts'
 import type { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
@@ -48,6 +50,8 @@ export interface HearthOptions extends GatewayOptions {
   readonly guest?: string
   /** Keepers held ready for the next creates. Default 2; 0 for a program that makes one sandbox. */
   readonly spareKeepers?: number
+  /** Machines that run before anybody asks for them. Default: none, unless `HEARTH_POOL` is `on`. With `HEARTH_POOL=off` there is none in any case. */
+  readonly pool?: PoolOptions | false
 }
 
 export interface CreateOptions {
@@ -72,6 +76,7 @@ export class Hearth implements AsyncDisposable {
   readonly templates: TemplateStore
   readonly #options: HearthOptions
   readonly snapshots: Snapshots
+  readonly pool: Pool
   readonly #preparation: Preparation
   readonly #launcher: Launcher
   readonly #sleepers: Sleepers
@@ -86,7 +91,9 @@ export class Hearth implements AsyncDisposable {
     this.snapshots = new Snapshots(this.paths)
     const { templates, snapshots } = this
     this.#preparation = new Preparation({ registry: () => this.#ready(), templates, snapshots })
+    this.pool = new Pool(this.paths, poolSettings(options.pool, process.env))
     this.#launcher = new Launcher(this.paths, {
+      pool: this.pool,
       captures: {
         comparisons: new Comparisons(this, async () => (await this.#ready()).services.facts),
         snapshot: (...wanted) => this.#typed(this.snapshots.take(...wanted)),
@@ -193,6 +200,7 @@ export class Hearth implements AsyncDisposable {
   async removeTemplate(name: string): Promise<void> {
     const user = (await this.list()).find((info) => info.template === name)
     if (user !== undefined) throw new HearthError('template_in_use', `sandbox ${user.id} runs on template ${name}`)
+    await this.pool.drop(name)
     await this.templates.remove(name, await this.snapshots.templateDigests())
   }
 
@@ -227,7 +235,7 @@ export class Hearth implements AsyncDisposable {
   /** Prepares what makes the next creates faster. */
   async warm(): Promise<void> {
     const { keepers, disks } = (await this.#ready()).services
-    await Promise.all([keepers.fill(), disks.fill()])
+    await Promise.all([keepers.fill(), disks.fill(), this.pool.fill()])
   }
 
   /** Ends every sandbox that this Hearth made or adopted. */
@@ -244,6 +252,7 @@ export class Hearth implements AsyncDisposable {
     this.#disposed = true
     await Promise.all([...this.#launcher.live].map(leave))
     this.#launcher.live.clear()
+    await this.pool.dispose()
     if (this.#registry !== null) await (await this.#registry).dispose()
   }
 

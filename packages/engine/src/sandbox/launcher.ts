@@ -10,6 +10,7 @@ import {
 import type { Driver, LaunchRequest, Probe } from '../drivers/driver.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { Machine } from '../machine/machine.ts'
+import type { Pool } from '../pool/pool.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 import type { Captures } from './captures.ts'
@@ -52,6 +53,8 @@ export interface LaunchOptions {
 export interface LauncherOwner {
   /** How the sandboxes are captured and copied. */
   readonly captures: Captures
+  /** Machines that wait for sandboxes. */
+  readonly pool: Pool
   /** A sandbox that needed this snapshot is gone. */
   snapshotReleased(snapshot: SnapshotId, sandbox: SandboxId): Promise<void>
   /** One that sleeps shall never wake. */
@@ -71,19 +74,10 @@ export class Launcher {
 
   async launch(prepared: Prepared, options: LaunchOptions = {}): Promise<EmbeddedSandbox> {
     const { driver, template, from } = prepared
-    const id = options.id ?? newSandboxId()
-    const configuration = {
-      ...prepared.configuration,
-      hostname: prepared.configuration.hostname ?? id.replace('_', '-'),
-    }
-    const record = {
-      info: infoOf(id, prepared),
-      driver: driver.name,
-      templateDigest: template.digest,
-      configuration,
-      sleep: null,
-      liesOn: null,
-    }
+    const record = recordOf(options.id ?? newSandboxId(), prepared)
+    using _underWay = this.#owner.pool.enter()
+    const claimed = await this.#owner.pool.claim(prepared, record, options.signal)
+    if (claimed !== null) return await this.own(record, driver, claimed)
     const directory = makeSandboxDirectory(this.#paths.sandboxes, record)
     try {
       const machine = await driver.launch(this.#request(record, template, from, options))
@@ -167,6 +161,19 @@ export class Launcher {
     // What could not be removed now is seen by the next sweep; whoever kills the sandbox hears of it too.
     gone.catch(() => undefined)
     return sandbox
+  }
+}
+
+/** What is written down about a new sandbox. */
+export function recordOf(id: SandboxId, prepared: Prepared): UnownedRecord {
+  const { configuration, driver, template } = prepared
+  return {
+    info: infoOf(id, prepared),
+    driver: driver.name,
+    templateDigest: template.digest,
+    configuration: { ...configuration, hostname: configuration.hostname ?? id.replace('_', '-') },
+    sleep: null,
+    liesOn: null,
   }
 }
 

@@ -9,6 +9,7 @@ import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { sweepClones } from '../store/clone-stock.ts'
 import { isAsleep, readRecord, sleeps } from './sandbox-record.ts'
+import { sweepPool } from '../pool/sweep-pool.ts'
 import type { Snapshots } from './snapshots.ts'
 
 /** What another process is just making looks like a leftover for a moment; nothing younger than this is touched. */
@@ -31,11 +32,13 @@ export async function sweep(
   options: SweepOptions = {},
 ): Promise<void> {
   const isOld = oldness(options.graceMs ?? GRACE_MS)
+  const waiting = await sweepPool(paths, services, isOld)
   for (const name of await list(paths.sandboxes)) {
     const id = sandboxIdSchema.safeParse(name)
     if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services, snapshots, isOld)
   }
-  const kept = new Set(await list(paths.sandboxes))
+  // In this order: a machine goes from the pool to the sandboxes, and is seen in one of them.
+  const kept = new Set([...waiting, ...(await list(paths.sandboxes))])
   await sweepAreas(paths, services, kept, isOld)
   await sweepClones(paths)
   await sweepIds(paths, kept, isOld)

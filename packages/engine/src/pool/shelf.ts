@@ -1,0 +1,88 @@
+import type { Rung } from '@hearth/contract'
+import { Demand } from './demand.ts'
+import type { Shape } from './shape.ts'
+import type { WaitingMachine } from './waiting-machine.ts'
+
+const MiB = 1024 ** 2
+/** What one holds, until the first of its shape has been measured. */
+const ESTIMATES: Readonly<Record<Rung, number>> = {
+  simulated: MiB,
+  process: 4 * MiB,
+  container: 6 * MiB,
+  gvisor: 48 * MiB,
+  microvm: 128 * MiB,
+}
+/** After a start that failed none is tried for so long. */
+const FAILED_MS = 60_000
+
+/** The machines of one shape. */
+export class Shelf {
+  readonly shape: Shape
+  readonly demand: Demand
+  readonly #waiting: WaitingMachine[] = []
+  #estimate: number
+  #failed: { readonly at: number; readonly problem: string } | null = null
+  #claimed = 0
+  #missed = 0
+
+  constructor(shape: Shape, perShape: number) {
+    this.shape = shape
+    this.demand = new Demand(perShape)
+    this.#estimate = ESTIMATES[shape.prepared.driver.rung]
+  }
+
+  get size(): number {
+    return this.#waiting.length
+  }
+
+  get heldBytes(): number {
+    return this.#waiting.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+  }
+
+  /** What one more would hold. */
+  get nextBytes(): number {
+    return this.#estimate
+  }
+
+  get counts(): { readonly claimed: number; readonly missed: number } {
+    return { claimed: this.#claimed, missed: this.#missed }
+  }
+
+  /** Why the last start failed. */
+  get problem(): string | null {
+    return this.#failed?.problem ?? null
+  }
+
+  mayStart(now: number): boolean {
+    return this.#failed === null || now - this.#failed.at >= FAILED_MS
+  }
+
+  put(machine: WaitingMachine): void {
+    this.#failed = null
+    this.#estimate = machine.memoryBytes
+    this.#waiting.push(machine)
+    void machine.ended.then(() => this.#remove(machine))
+  }
+
+  failed(error: unknown, at: number): void {
+    this.#failed = { at, problem: error instanceof Error ? error.message : String(error) }
+  }
+
+  /** The one that has waited for longest, for a sandbox. */
+  claim(): WaitingMachine | null {
+    const found = this.#waiting.shift() ?? null
+    if (found === null) this.#missed++
+    else this.#claimed++
+    return found
+  }
+
+  /** So many, to be ended. */
+  takeAway(count: number): WaitingMachine[] {
+    return this.#waiting.splice(0, Math.max(0, count))
+  }
+
+  #remove(machine: WaitingMachine): void {
+    const index = this.#waiting.indexOf(machine)
+    if (index !== -1) this.#waiting.splice(index, 1)
+  }
+}

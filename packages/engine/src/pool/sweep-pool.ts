@@ -1,0 +1,54 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
+import { freeResources, readResources } from '../drivers/machine-resources.ts'
+import type { LinkServices } from '../drivers/link-driver.ts'
+import type { HostPaths } from '../host/host.ts'
+import { endKeeper } from '../host/keeper-process.ts'
+import { isAlive } from '../host/process-identity.ts'
+import { readRecord } from '../sandbox/sandbox-record.ts'
+
+/** Ends every machine that waited for a process that is gone: nobody else can claim it. The names of those that stay. */
+export async function sweepPool(
+  paths: HostPaths,
+  services: LinkServices,
+  isOld: (path: string) => Promise<boolean>,
+): Promise<string[]> {
+  const stay: string[] = []
+  for (const name of await waitingNames(paths)) {
+    const id = sandboxIdSchema.safeParse(name).data
+    if (id === undefined) continue
+    const directory = join(paths.pool, name)
+    // One that a crash has damaged names nobody.
+    const record = await readRecord(directory).catch(() => null)
+    const owned = record === null ? !(await isOld(directory)) : isAlive(record.owner)
+    if (owned) stay.push(name)
+    else await removeWaiting(id, record?.info.id ?? id, directory, services)
+  }
+  return stay
+}
+
+/** The names of all machines that wait, of whichever process. What the host holds for them has the same. */
+export async function waitingNames(paths: HostPaths): Promise<string[]> {
+  return await readdir(paths.pool).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+}
+
+/** In the middle of a claim some of what it holds has the name of the sandbox already. */
+async function removeWaiting(
+  id: SandboxId,
+  sandbox: SandboxId,
+  directory: string,
+  services: LinkServices,
+): Promise<void> {
+  await endKeeper(directory)
+  const resources = await readResources(directory).catch(() => null)
+  if (resources !== null && sandbox !== id) {
+    const { disk, idBase } = resources
+    if (disk.kind === 'quota') await services.disks.remove({ ...disk, path: join(disk.path, '..', sandbox) })
+    if (idBase !== null) await services.ids.free(idBase, sandbox)
+  }
+  await freeResources(id, directory, resources, services)
+}
