@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { HearthError } from '@hearth/contract'
+
+export interface GitOptions {
+  readonly directory: string
+  readonly workTree?: string
+  readonly input?: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+  /** More output than this is an error. Default 64 MiB. */
+  readonly mostBytes?: number
+  /** Exit codes that are no failure. Default 0 alone. */
+  readonly accept?: readonly number[]
+}
+
+const MOST_BYTES = 64 * 1024 * 1024
+
+/** Nothing of the host's or the repository's configuration counts, and nothing but plain files is run: no hook, no filter, no pager. */
+const CONFIGURATION = [
+  'core.hooksPath=/dev/null',
+  'core.compression=1',
+  'core.protectNTFS=false',
+  'core.protectHFS=false',
+  'gc.auto=0',
+]
+
+/** Runs the git of the host on a repository that no sandbox can reach. */
+export async function git(args: readonly string[], options: GitOptions): Promise<Buffer> {
+  const child = spawn('git', [...CONFIGURATION.flatMap((line) => ['-c', line]), ...args], {
+    env: {
+      PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+      HOME: options.directory,
+      GIT_DIR: options.directory,
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      GIT_ATTR_NOSYSTEM: '1',
+      LC_ALL: 'C',
+      ...(options.workTree === undefined ? {} : { GIT_WORK_TREE: options.workTree }),
+    },
+    ...(options.workTree === undefined ? {} : { cwd: options.workTree }),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  const fed = feed(child.stdin, options.input ?? [])
+  try {
+    const mostBytes = options.mostBytes ?? MOST_BYTES
+    const [output, problems, code] = await Promise.all([
+      collect(child.stdout, mostBytes),
+      collect(child.stderr, MOST_BYTES),
+      ended,
+    ])
+    if (!(options.accept ?? [0]).includes(code ?? -1)) throw failed(args, problems.toString())
+    await fed
+    return output
+  } catch (error) {
+    child.kill('SIGKILL')
+    // What went wrong with the input is the cause, where there is one: git merely noticed.
+    await fed
+    if (HearthError.isInstance(error)) throw error
+    throw failed(args, String(error), error)
+  }
+}
+
+async function feed(stdin: NodeJS.WritableStream, input: NonNullable<GitOptions['input']>): Promise<void> {
+  try {
+    await pipeline(Readable.from(input), stdin)
+  } catch (error) {
+    // A git that ended early says why itself.
+    if (
+      (error as NodeJS.ErrnoException).code !== 'EPIPE' &&
+      (error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE'
+    ) {
+      throw error
+    }
+  }
+}
+
+async function collect(stream: Readable, mostBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += (chunk as Buffer).length
+    if (size > mostBytes) throw new HearthError('body_too_large', `git wrote more than ${mostBytes} bytes`)
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks)
+}
+
+function failed(args: readonly string[], message: string, cause?: unknown): HearthError {
+  return new HearthError('internal', `git ${args[0]} failed: ${message.trim().slice(0, 2000)}`, {
+    cause,
+    suggestion: 'Check that git is installed on this host.',
+  })
+}

@@ -1,0 +1,26 @@
+/** The coding agent: a loop over a model and a sandbox. */
+export { resumeAgent, startAgent } from './loop/agent.ts'
+export type { AgentRun } from './loop/agent-run.ts'
+export type {
+  AgentOptions,
+  AgentResult,
+  CheckedCall,
+  Diff,
+  HookDecision,
+  Hooks,
+  ResumeOptions,
+} from './loop/options.ts'
+export type { BudgetLimits } from './budget/budget.ts'
+export type { ChangedFile, Changes } from './changes/changes.ts'
+export { MemoryEventLog, type EventLog } from './events/event-log.ts'
+export { FileEventLog } from './events/file-event-log.ts'
+export { STOP_REASONS, type AgentEvent, type EventBody, type StopReason } from './events/event.ts'
+export { openModel, type OpenModelOptions } from './models/open-model.ts'
+export { ScriptedModel, type Script } from './models/scripted-model.ts'
+export { ModelFailure, type FailureKind } from './models/model-failure.ts'
+export type { Message, Model, ModelReply, ModelRequest, ToolCall, ToolDescription, Usage } from './models/model.ts'
+export { PRICES, type Price, type Prices } from './models/prices.ts'
+export type { RetryOptions } from './models/retry.ts'
+export type { PermissionRule } from './tools/permissions.ts'
+export { defineTool, type Tool, type ToolContext, type ToolResult } from './tools/tool.ts'
+export { DEFAULT_TOOLS } from './tools/toolbox.ts'

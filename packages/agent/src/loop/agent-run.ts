@@ -1,0 +1,245 @@
+import { posix } from 'node:path'
+import { HearthError } from '@hearth/contract'
+import type { BudgetLimits } from '../budget/budget.ts'
+import type { ChangeTracker } from '../changes/change-tracker.ts'
+import { DEFAULT_TOOLS, submit } from '../tools/toolbox.ts'
+import type { Tool, ToolContext } from '../tools/tool.ts'
+import { askModel } from './ask-model.ts'
+import { compact, isFull } from './compaction.ts'
+import { Control } from './control.ts'
+import { nextMove, type Stop } from './next-move.ts'
+import type { AgentResult, Diff, ResumeOptions } from './options.ts'
+import { LogFailure, type Recorder } from './recorder.ts'
+import type { PendingCall, RunState } from './run-state.ts'
+import { admit, isSandboxLost, runTool } from './run-tool.ts'
+import { judgeSubmission } from './submission.ts'
+
+const INTERRUPTED =
+  'interrupted: the agent was stopped while this ran. It may have taken effect in part or in whole; what was still running was ended. Look before you repeat it.'
+
+type Started = NonNullable<RunState['started']>
+
+/** A run that is being worked on. It never ends the sandbox: whoever made it does, and its deadline is the backstop. */
+export class AgentRun {
+  readonly id: string
+  /** Rejects only when the run cannot be written down any more. */
+  readonly result: Promise<AgentResult>
+  readonly #options: ResumeOptions
+  readonly #started: Started
+  readonly #recorder: Recorder
+  readonly #tracker: ChangeTracker
+  readonly #control = new Control()
+  readonly #tools: readonly Tool[]
+  readonly #readOffsets = new Map<number, number>()
+
+  constructor(options: ResumeOptions, recorder: Recorder, started: Started, tracker: ChangeTracker) {
+    this.#options = options
+    this.#recorder = recorder
+    this.#started = started
+    this.#tracker = tracker
+    const tools = options.tools ?? DEFAULT_TOOLS
+    this.#tools = tools.includes(submit) ? tools : [...tools, submit]
+    this.id = started.run
+    this.result = this.#run()
+  }
+
+  /** After what is being done now. */
+  pause(): void {
+    this.#control.pause()
+  }
+
+  resume(): void {
+    this.#control.resume()
+  }
+
+  /** A message that the model gets before its next reply. It is written down when this resolves. */
+  async steer(text: string): Promise<void> {
+    if (this.#state.stopped !== null) throw new HearthError('invalid_state', 'the run has ended')
+    await this.#recorder.record({ type: 'steered', text })
+  }
+
+  /** At once: what is being done is ended. */
+  stop(detail = 'it was stopped from outside'): void {
+    this.#control.stop('stopped', detail)
+  }
+
+  get #state(): RunState {
+    return this.#recorder.state
+  }
+
+  get #limits(): BudgetLimits {
+    return this.#started.budget
+  }
+
+  async #run(): Promise<AgentResult> {
+    using _control = this.#control
+    await using _tracker = this.#tracker
+    this.#limitTime()
+    while (this.#state.stopped === null) {
+      await this.#whilePaused()
+      const stop = await this.#advance()
+      if (stop !== null) await this.#recorder.record({ type: 'stopped', ...stop })
+    }
+    return await this.#finish()
+  }
+
+  #remainingMs(): number {
+    return Math.max(0, this.#limits.wallTimeMs - this.#state.spentAt(Date.now()).wallTimeMs)
+  }
+
+  #limitTime(): void {
+    this.#control.limit(this.#remainingMs())
+  }
+
+  async #whilePaused(): Promise<void> {
+    if (!this.#control.paused) return
+    await this.#recorder.record({ type: 'paused' })
+    this.#control.unlimit()
+    await this.#control.open()
+    await this.#recorder.record({ type: 'resumed' })
+    this.#limitTime()
+  }
+
+  /** Does one thing, which the state alone decides. Returns why the run ends, if it does. */
+  async #advance(): Promise<Stop | null> {
+    const { cut } = this.#control
+    if (cut !== null) return { reason: cut.cut, detail: cut.detail }
+    const accepted = acceptedSubmission(this.#state)
+    if (accepted !== null) return accepted
+    try {
+      const [pending] = this.#state.pending
+      if (pending !== undefined) await this.#answer(pending)
+      return pending === undefined ? await this.#ask() : null
+    } catch (error) {
+      if (error instanceof LogFailure) throw error
+      // Read again: it may have been cut short while it worked, and what broke is the consequence.
+      if (this.#control.cut !== null) return null
+      if (isSandboxLost(error)) return { reason: 'sandbox_ended', detail: (error as Error).message }
+      throw error
+    }
+  }
+
+  async #ask(): Promise<Stop | null> {
+    const { model } = this.#options
+    const move = nextMove(this.#state, this.#limits, Date.now())
+    if (move !== null && 'stop' in move) return move.stop
+    if (move !== null) {
+      await this.#recorder.record({ type: 'reminded', ...move.remind })
+      return null
+    }
+    const shortened = isFull(this.#state, model.contextTokens) ? compact(this.#state, model.contextTokens) : null
+    if (shortened !== null && !this.#state.compactedSinceReply) {
+      await this.#recorder.record({ type: 'compacted', ...shortened })
+    }
+    const { workdir, verify } = this.#started
+    return await askModel({
+      model,
+      recorder: this.#recorder,
+      tools: this.#tools,
+      options: this.#options,
+      limits: this.#limits,
+      workdir,
+      verify,
+      signal: this.#control.signal,
+    })
+  }
+
+  async #answer({ call, begun }: PendingCall): Promise<void> {
+    const from = Date.now()
+    const end = async (
+      outcome: 'ok' | 'failed' | 'malformed' | 'denied' | 'interrupted',
+      observation: string,
+      process?: number,
+    ) =>
+      await this.#recorder.record({
+        type: 'tool_ended',
+        id: call.id,
+        name: call.name,
+        outcome,
+        observation,
+        durationMs: Date.now() - from,
+        ...(process === undefined ? {} : { process }),
+      })
+    if (begun) {
+      const tool = this.#tools.find((one) => one.name === call.name)
+      await tool?.abandon?.(call.input, this.#context())
+      return await end('interrupted', INTERRUPTED)
+    }
+    const admission = await admit(this.#tools, call, this.#options, this.#control.signal)
+    if ('outcome' in admission) return await end(admission.outcome, admission.text)
+    const { tool, input } = admission
+    await this.#recorder.record({ type: 'tool_started', id: call.id, name: call.name, input })
+    if (tool === submit) {
+      const { accepted, text } = await this.#submit(input)
+      return await end(accepted ? 'ok' : 'failed', text)
+    }
+    const result = await runTool(tool, input, this.#context(), this.#options)
+    const outcome = result.interrupted === true ? 'interrupted' : result.failed === true ? 'failed' : 'ok'
+    await end(outcome, result.text, result.process)
+  }
+
+  async #submit(input: unknown): Promise<{ accepted: boolean; text: string }> {
+    const { summary } = submit.schema.parse(input) as { summary: string }
+    const saidBefore = this.#state.submission?.changed === false
+    const judged = await judgeSubmission(await this.#diff(), this.#started.verify, saidBefore, this.#context())
+    const { accepted, changed, verified, text } = judged
+    await this.#recorder.record({ type: 'submitted', summary, accepted, changed, verified })
+    return { accepted, text }
+  }
+
+  #context(): ToolContext {
+    return {
+      sandbox: this.#options.sandbox,
+      workdir: this.#started.workdir,
+      keptDirectory: posix.join('/tmp/hearth-agent', this.#started.run),
+      remainingMs: this.#remainingMs(),
+      signal: this.#control.signal,
+      readOffsets: this.#readOffsets,
+      background: this.#state.processes,
+    }
+  }
+
+  async #diff(): Promise<Diff> {
+    const { base, workdir } = this.#started
+    if ('missing' in base) return { available: false, reason: base.missing }
+    try {
+      return { available: true, ...(await this.#tracker.changes(base.commit, this.#options.sandbox, workdir)) }
+    } catch (error) {
+      return { available: false, reason: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  async #finish(): Promise<AgentResult> {
+    const { stopped, submission } = this.#state
+    if (stopped === null) throw new HearthError('internal', 'the run has not ended')
+    await this.#endProcesses()
+    const diff = await this.#diff()
+    return {
+      reason: stopped.reason,
+      detail: stopped.detail,
+      summary: submission?.summary ?? null,
+      verified: submission?.verified ?? null,
+      diff,
+      ...this.#state.spentAt(stopped.at),
+    }
+  }
+
+  /** What was left running would go on changing what the difference is made of. */
+  async #endProcesses(): Promise<void> {
+    for (const id of this.#state.processes) {
+      try {
+        await using process = await this.#options.sandbox.attach(id)
+        await process.kill()
+      } catch (error) {
+        // It has ended already, or the sandbox has: either way it does not run.
+        if (!HearthError.isInstance(error)) throw error
+      }
+    }
+  }
+}
+
+function acceptedSubmission({ submission }: RunState): Stop | null {
+  if (submission?.accepted !== true) return null
+  if (submission.changed === false) return { reason: 'no_change', detail: 'it was submitted, and nothing has changed' }
+  return { reason: 'submitted', detail: submission.verified === true ? 'the check has passed' : 'it was not checked' }
+}

@@ -1,0 +1,110 @@
+import { outputAllowance, type BudgetLimits } from '../budget/budget.ts'
+import type { Model, ModelReply, ToolCall } from '../models/model.ts'
+import { ModelFailure } from '../models/model-failure.ts'
+import { costOf, priceOf } from '../models/prices.ts'
+import { withRetries } from '../models/retry.ts'
+import { describeTool, type Tool } from '../tools/tool.ts'
+import { compact } from './compaction.ts'
+import { instructionsFor } from './instructions.ts'
+import type { Stop } from './next-move.ts'
+import type { ResumeOptions } from './options.ts'
+import type { Recorder } from './recorder.ts'
+
+const OUTPUT_TOKENS = 16_384
+/** Calls in one reply; a model that makes more is told to take fewer. */
+const MOST_CALLS = 32
+
+export interface Asking {
+  readonly model: Model
+  readonly recorder: Recorder
+  readonly tools: readonly Tool[]
+  readonly options: ResumeOptions
+  readonly limits: BudgetLimits
+  readonly workdir: string
+  readonly verify: string | null
+  readonly signal: AbortSignal
+}
+
+/** Calls the model once, and again where that can help. Null when its reply was written down. Throws when the run was cut short. */
+export async function askModel(asking: Asking): Promise<Stop | null> {
+  const { recorder, signal } = asking
+  await recorder.record({ type: 'model_called', turn: recorder.state.replies })
+  try {
+    const reply = await withRetries(
+      () => callOnce(asking),
+      asking.options.retries ?? {},
+      signal,
+      async (failure, delayMs) => {
+        const { kind, message } = failure
+        await recorder.record({ type: 'model_failed', kind, message, retryInMs: delayMs })
+      },
+    )
+    await recordReply(asking, reply)
+    return null
+  } catch (error) {
+    if (!(error instanceof ModelFailure)) throw error
+    if (error.kind === 'overflow') return await shorten(asking, error)
+    return { reason: 'model_failed', detail: `${error.kind}: ${error.message}` }
+  }
+}
+
+async function callOnce({
+  model,
+  recorder,
+  tools,
+  options,
+  limits,
+  workdir,
+  verify,
+  signal,
+}: Asking): Promise<ModelReply> {
+  const { state } = recorder
+  const price = priceOf(model.name, options.prices ?? {})
+  const most = options.maxOutputTokens ?? OUTPUT_TOKENS
+  return await model.call({
+    system: instructionsFor(workdir, verify, options.instructions ?? ''),
+    messages: state.messages(),
+    tools: tools.map(describeTool),
+    maxOutputTokens: outputAllowance(limits, state.spentAt(Date.now()), price, most),
+    turn: state.replies,
+    signal,
+  })
+}
+
+/** The reply counts from here on: its calls are run by whoever has the log. */
+async function recordReply({ model, recorder, options }: Asking, reply: ModelReply): Promise<void> {
+  const price = priceOf(model.name, options.prices ?? {})
+  const calls = distinct(reply.calls.slice(0, MOST_CALLS))
+  const untouched = calls === reply.calls || calls.every((call, index) => call === reply.calls[index])
+  const whole = untouched && calls.length === reply.calls.length
+  await recorder.record({
+    type: 'model_replied',
+    text: reply.text,
+    calls: [...calls],
+    finish: reply.finish,
+    usage: reply.usage,
+    dollars: price === null ? 0 : costOf(reply.usage, price),
+    // What the provider would get back must say the same as what was written down.
+    ...(whole && reply.replay !== undefined ? { replay: reply.replay } : {}),
+  })
+}
+
+/** SAFETY: answers are matched to calls by their identifiers, which the model chooses. */
+function distinct(calls: readonly ToolCall[]): readonly ToolCall[] {
+  const seen = new Set<string>()
+  return calls.map((call, index) => {
+    const usable = call.id !== '' && !seen.has(call.id)
+    const id = usable ? call.id : `${call.id.slice(0, 40)}-again-${index}`
+    seen.add(id)
+    return usable ? call : { ...call, id }
+  })
+}
+
+/** The provider found the conversation too long. Shortening it can help once; a model that finds the short one too long has no room at all. */
+async function shorten({ model, recorder }: Asking, failure: ModelFailure): Promise<Stop | null> {
+  const { state } = recorder
+  const shortened = state.compactedSinceReply ? null : compact(state, model.contextTokens / 2)
+  if (shortened === null) return { reason: 'context_overflow', detail: failure.message }
+  await recorder.record({ type: 'compacted', ...shortened })
+  return null
+}

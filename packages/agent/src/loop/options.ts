@@ -1,0 +1,79 @@
+import type { Sandbox } from '@hearth/contract'
+import type { BudgetLimits } from '../budget/budget.ts'
+import type { ChangeLimits } from '../changes/change-tracker.ts'
+import type { Changes } from '../changes/changes.ts'
+import type { AgentEvent, StopReason } from '../events/event.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { Model } from '../models/model.ts'
+import type { Prices } from '../models/prices.ts'
+import type { RetryOptions } from '../models/retry.ts'
+import type { PermissionRule } from '../tools/permissions.ts'
+import type { Tool, ToolResult } from '../tools/tool.ts'
+
+/** A call that fits the schema of its tool. */
+export interface CheckedCall {
+  readonly name: string
+  readonly input: unknown
+}
+
+/** What a hook before a tool may decide: another input, or that it is not run at all. */
+export type HookDecision = { readonly deny: string } | { readonly input: unknown } | undefined
+
+export interface Hooks {
+  /** One that throws denies the call. */
+  beforeTool?(call: CheckedCall): Promise<HookDecision> | HookDecision
+  /** Returns what the model is told instead, or nothing. */
+  afterTool?(call: CheckedCall, result: ToolResult): Promise<string | undefined> | string | undefined
+}
+
+/** What a run needs from its process. None of it is written down: it is given again when the run is taken up by another one. */
+export interface ResumeOptions {
+  readonly sandbox: Sandbox
+  readonly model: Model
+  /** Where it is written down. Default: in memory. */
+  readonly log?: EventLog
+  /** Where on the host the state of the working directory is kept. Default: a temporary directory, for a run that is not taken up again. */
+  readonly stateDirectory?: string
+  readonly tools?: readonly Tool[]
+  readonly permissions?: readonly PermissionRule[]
+  /** Answers the rules that say `ask`. Without it they deny. */
+  readonly approve?: (call: CheckedCall) => Promise<boolean>
+  readonly hooks?: Hooks
+  readonly prices?: Prices
+  readonly retries?: RetryOptions
+  /** More to tell the model before the task. */
+  readonly instructions?: string
+  /** Tokens of one reply at the most. Default 16,384. */
+  readonly maxOutputTokens?: number
+  readonly changeLimits?: ChangeLimits
+  /** Told of each event after it was written down. */
+  readonly onEvent?: (event: AgentEvent) => void
+}
+
+export interface AgentOptions extends ResumeOptions {
+  readonly task: string
+  /** In the sandbox. Default `/workspace`. */
+  readonly workdir?: string
+  /** A command that must succeed before a submission counts. */
+  readonly verify?: string
+  readonly budget?: Partial<BudgetLimits>
+}
+
+export type Diff =
+  | ({ readonly available: true } & Changes)
+  /** For example because the sandbox has ended. */
+  | { readonly available: false; readonly reason: string }
+
+export interface AgentResult {
+  readonly reason: StopReason
+  readonly detail: string
+  /** What the model said about its change, if it submitted one. */
+  readonly summary: string | null
+  /** Whether the check passed; null without a check or a submission. */
+  readonly verified: boolean | null
+  readonly diff: Diff
+  readonly steps: number
+  readonly tokens: number
+  readonly dollars: number
+  readonly wallTimeMs: number
+}

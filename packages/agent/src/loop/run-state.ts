@@ -1,0 +1,179 @@
+import type { AgentEvent, Outcome } from '../events/event.ts'
+import type { Spent } from '../budget/budget.ts'
+import type { Finish, Message, ToolAnswer, ToolCall } from '../models/model.ts'
+
+type Started = Extract<AgentEvent, { type: 'started' }>
+type Stopped = Extract<AgentEvent, { type: 'stopped' }>
+type Submitted = Extract<AgentEvent, { type: 'submitted' }>
+
+export interface PendingCall {
+  readonly call: ToolCall
+  /** It was started, and how it ended was never written down. */
+  readonly begun: boolean
+}
+
+/** A call and what came of it, for finding out whether the model goes round in circles. */
+export interface PastCall {
+  readonly call: string
+  readonly observation: string
+  readonly outcome: Outcome
+}
+
+interface Turn {
+  readonly seq: number
+  readonly messages: Message[]
+  readonly calls: { readonly call: ToolCall; answer: ToolAnswer | null; begun: boolean }[]
+}
+
+const REMEMBERED_CALLS = 24
+
+/** What a run has come to: nothing but the sum of its events, so that it is the same for whoever reads them. */
+export class RunState {
+  started: Started | null = null
+  stopped: Stopped | null = null
+  submission: Submitted | null = null
+  /** Submissions that were not accepted. */
+  refusals = 0
+  next = 0
+  replies = 0
+  paused = false
+  /** It was shortened, and no reply has come since: to do it again would change nothing. */
+  compactedSinceReply = false
+  lastFinish: Finish = 'stop'
+  /** Replies in a row without any call, and in a row with nothing but malformed ones. */
+  silent = 0
+  malformed = 0
+  /** Tokens of the whole conversation as the model counted them last. */
+  contextTokens = 0
+  readonly reminded = new Set<string>()
+  readonly processes = new Set<number>()
+  readonly past: PastCall[] = []
+  #turns: Turn[] = []
+  #inbox: string[] = []
+  #steps = 0
+  #tokens = 0
+  #dollars = 0
+  #activeMs = 0
+  #lastAt: number | null = null
+
+  /** Up to this instant, for a run that is being worked on. */
+  spentAt(now: number): Spent {
+    const since = this.#lastAt === null || this.paused || this.stopped !== null ? 0 : Math.max(0, now - this.#lastAt)
+    const wallTimeMs = this.#activeMs + since
+    return { steps: this.#steps, tokens: this.#tokens, dollars: this.#dollars, wallTimeMs }
+  }
+
+  get pending(): readonly PendingCall[] {
+    const calls = this.#turns.at(-1)?.calls ?? []
+    return calls.filter(({ answer }) => answer === null)
+  }
+
+  /** The whole turns of the conversation, oldest first, with the numbers of their replies. */
+  get turns(): readonly { readonly seq: number; readonly messages: readonly Message[] }[] {
+    return this.#turns.map(({ seq, messages, calls }) => {
+      const answers = calls.flatMap(({ answer }) => answer ?? [])
+      return { seq, messages: answers.length === 0 ? messages : [...messages, { role: 'tool' as const, answers }] }
+    })
+  }
+
+  messages(): Message[] {
+    return this.turns.flatMap(({ messages }) => messages)
+  }
+
+  apply(event: AgentEvent): void {
+    if (this.#lastAt !== null && event.type !== 'resumed') this.#activeMs += Math.max(0, event.at - this.#lastAt)
+    this.#lastAt = event.at
+    this.next = event.seq + 1
+    switch (event.type) {
+      case 'started':
+        this.started = event
+        this.#turns = [{ seq: event.seq, messages: [{ role: 'user', text: event.task }], calls: [] }]
+        break
+      case 'paused':
+        this.paused = true
+        break
+      case 'resumed':
+        this.paused = false
+        break
+      case 'steered':
+        this.#inbox.push(event.text)
+        break
+      case 'reminded':
+        this.reminded.add(event.about)
+        this.#inbox.push(event.text)
+        break
+      case 'model_called':
+        this.#steps++
+        this.#deliver(event.seq)
+        break
+      case 'model_failed':
+        break
+      case 'model_replied':
+        this.#reply(event)
+        break
+      case 'tool_started':
+        this.#callOf(event.id, (call) => (call.begun = true))
+        break
+      case 'tool_ended':
+        this.#end(event)
+        break
+      case 'compacted':
+        this.#compact(event.keptFrom, event.digest)
+        break
+      case 'submitted':
+        this.submission = event
+        if (!event.accepted) this.refusals++
+        break
+      case 'stopped':
+        this.stopped = event
+        break
+    }
+  }
+
+  /** Messages reach the model before its next reply, never between a call and its answer. */
+  #deliver(seq: number): void {
+    if (this.#inbox.length === 0) return
+    const messages = this.#inbox.map((text) => ({ role: 'user' as const, text }))
+    this.#turns.push({ seq, messages, calls: [] })
+    this.#inbox = []
+  }
+
+  #reply(event: Extract<AgentEvent, { type: 'model_replied' }>): void {
+    this.replies++
+    this.compactedSinceReply = false
+    this.#tokens += event.usage.inputTokens + event.usage.outputTokens
+    this.#dollars += event.dollars
+    this.contextTokens = event.usage.inputTokens + event.usage.outputTokens
+    this.lastFinish = event.finish
+    this.silent = event.calls.length === 0 ? this.silent + 1 : 0
+    const { text, calls } = event
+    const replay = event.replay === undefined ? {} : { replay: event.replay }
+    const message: Message = { role: 'assistant', text, calls, ...replay }
+    const open = calls.map((call) => ({ call, answer: null, begun: false }))
+    this.#turns.push({ seq: event.seq, messages: [message], calls: open })
+  }
+
+  #end(event: Extract<AgentEvent, { type: 'tool_ended' }>): void {
+    if (event.process !== undefined) this.processes.add(event.process)
+    this.#callOf(event.id, (open) => {
+      open.answer = { id: event.id, name: event.name, text: event.observation, failed: event.outcome !== 'ok' }
+      const call = JSON.stringify([event.name, open.call.input])
+      this.past.push({ call, observation: event.observation, outcome: event.outcome })
+      if (this.past.length > REMEMBERED_CALLS) this.past.shift()
+    })
+    this.malformed = event.outcome === 'malformed' ? this.malformed + 1 : 0
+  }
+
+  #callOf(id: string, change: (call: Turn['calls'][number]) => void): void {
+    const call = this.#turns.at(-1)?.calls.find((one) => one.call.id === id && one.answer === null)
+    if (call !== undefined) change(call)
+  }
+
+  #compact(keptFrom: number, digest: string): void {
+    const kept = this.#turns.filter(({ seq }) => seq >= keptFrom)
+    const task = this.started?.task ?? ''
+    this.#turns = [{ seq: 0, messages: [{ role: 'user', text: `${task}\n\n${digest}` }], calls: [] }, ...kept]
+    this.compactedSinceReply = true
+    this.contextTokens = 0
+  }
+}

@@ -1,0 +1,35 @@
+import { runCommand } from '../tools/bash.ts'
+import type { ToolContext } from '../tools/tool.ts'
+import type { Diff } from './options.ts'
+
+/** The longest that the check of a submission may take. */
+const VERIFY_MS = 30 * 60_000
+
+export interface Judged {
+  readonly accepted: boolean
+  readonly changed: boolean | null
+  readonly verified: boolean | null
+  readonly text: string
+}
+
+/**
+ * Looks at a submission. One without a change is sent back once, since it is mostly a claim and not a result; said again, it counts as
+ * what it is. One whose check fails is sent back with the output.
+ */
+export async function judgeSubmission(
+  diff: Diff,
+  verify: string | null,
+  saidBefore: boolean,
+  context: ToolContext,
+): Promise<Judged> {
+  const changed = diff.available ? diff.files.length > 0 : null
+  if (changed === false && !saidBefore) {
+    const text =
+      'not accepted: nothing has changed in the working directory. Do the task; if nothing is to be done, submit again.'
+    return { accepted: false, changed, verified: null, text }
+  }
+  if (verify === null || changed === false) return { accepted: true, changed, verified: null, text: 'accepted' }
+  const result = await runCommand(verify, { timeoutMs: VERIFY_MS, waitMs: VERIFY_MS + 60_000 }, context)
+  if (result.failed !== true) return { accepted: true, changed, verified: true, text: 'accepted' }
+  return { accepted: false, changed, verified: false, text: `not accepted: ${verify}\n${result.text}` }
+}
