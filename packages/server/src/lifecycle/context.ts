@@ -2,6 +2,7 @@ import type { SnapshotId } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
 import type { Store } from '../state/index.ts'
 import type { Admission } from './admission.ts'
+import type { EarlyLaunches } from './early-launches.ts'
 import type { LiveSandboxes } from './live-sandboxes.ts'
 import type { Step } from './steps.ts'
 
@@ -14,6 +15,7 @@ export interface Context {
   readonly leaseMs: number
   readonly live: LiveSandboxes
   readonly admission: Admission
+  readonly early: EarlyLaunches
   /** Creates, forks and snapshots under way in this process, by operation: who comes with the same key waits here. */
   readonly underWay: Map<string, Promise<unknown>>
   /** Snapshots that are being imported or removed in this process. */

@@ -2,6 +2,7 @@ import { ERROR_CODES, HearthError, type ErrorCode } from '@hearth/contract'
 import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { PlannedCreate } from './create-request.ts'
+import type { EarlyLaunch } from './early-launches.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
@@ -15,15 +16,21 @@ export interface CreateBegun {
   readonly live: LiveSandbox | null
 }
 
+export interface CreateOrigin {
+  readonly idempotencyKey: string | null
+  readonly requestId: string
+}
+
 /**
  * Writes the row, the operation and the event at once, within the tenant's quota and the host's room. The create counts against
- * that room until `admitted` is disposed of.
+ * that room until `admitted` is disposed of, unless it has `entered` already.
  */
 export async function beginCreate(
   context: Context,
   planned: PlannedCreate,
-  origin: { readonly idempotencyKey: string | null; readonly requestId: string },
+  origin: CreateOrigin,
   admitted: DisposableStack,
+  entered: boolean,
 ): Promise<CreateBegun> {
   const { request, row } = planned
   const { tenantId, id } = row
@@ -39,7 +46,7 @@ export async function beginCreate(
       claim,
     })
     if (!started.created) return { operation: started.operation, record: null }
-    admitted.use(context.admission.enter(context.live.size))
+    if (!entered) admitted.use(context.admission.enter(context.live.size))
     const record = await createWithinQuota(session, row)
     const facts = { operation: started.operation.id, request: origin.requestId }
     await session.events.append(eventOf(record, 'sandbox.created', facts))
@@ -53,6 +60,42 @@ export interface FinishOptions {
   readonly signal?: AbortSignal
   /** What is done before, in the same turn. */
   readonly prepare?: () => Promise<void>
+  /** Its machine, when that was started already. */
+  readonly early?: EarlyLaunch | null
+}
+
+/** Begins the machine and its row side by side, where the host has room and the tenant has not just been refused. */
+export async function beginBoth(
+  context: Context,
+  planned: PlannedCreate,
+  origin: CreateOrigin,
+  admitted: DisposableStack,
+): Promise<CreateBegun & { readonly early: EarlyLaunch | null }> {
+  const { tenantId } = planned.row
+  const entered = enterIfRoom(context, admitted)
+  const early = entered ? context.early.start(planned) : null
+  try {
+    context.step('create:started')
+    const begun = await beginCreate(context, planned, origin, admitted, entered)
+    context.early.noteRow(tenantId, true)
+    if (begun.live === null) await early?.takeBack()
+    return { ...begun, early }
+  } catch (error) {
+    if (HearthError.isInstance(error) && error.code === 'quota_exceeded') context.early.noteRow(tenantId, false)
+    await early?.takeBack()
+    throw error
+  }
+}
+
+/** A request that was made before is answered also by a host that is full; any other is refused when its row is written. */
+function enterIfRoom(context: Context, admitted: DisposableStack): boolean {
+  try {
+    admitted.use(context.admission.enter(context.live.size))
+    return true
+  } catch (error) {
+    if (HearthError.isInstance(error) && error.code === 'host_full') return false
+    throw error
+  }
 }
 
 /** Starts the machine and writes down that it runs; when that cannot be, nothing of it is left. */
@@ -62,14 +105,14 @@ export function finishCreate(
   operation: Operation,
   options: FinishOptions = {},
 ): Promise<SandboxRecord> {
-  const { signal, prepare } = options
+  const { signal, prepare, early = null } = options
   const signals = signal === undefined ? [live.abandoned.signal] : [live.abandoned.signal, signal]
   const work = live.inTurn(async () => {
     context.step('create:begun')
     try {
       await prepare?.()
       return await underLease(context, operation, (lost) =>
-        launch(context, live, operation, AbortSignal.any([lost, ...signals])),
+        launch(context, live, operation, { signal: AbortSignal.any([lost, ...signals]), early }),
       )
     } catch (error) {
       await undoCreate(context, live, operation, 'failed', error)
@@ -83,9 +126,11 @@ async function launch(
   context: Context,
   live: LiveSandbox,
   operation: Operation,
-  signal: AbortSignal,
+  { signal, early }: { readonly signal: AbortSignal; readonly early: EarlyLaunch | null },
 ): Promise<SandboxRecord> {
-  const machine = await context.hearth.create(live.record.spec, { id: live.record.id, signal })
+  const machine = await (early === null
+    ? context.hearth.create(live.record.spec, { id: live.record.id, signal })
+    : early.machine(signal))
   context.step('create:launched')
   const { rung, driver, template, limits, expiresAt } = machine.info
   live.record = await settleOperation(context, live.record, {

@@ -5,8 +5,9 @@ import type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from '../contr
 import { isAlive, type Store } from '../state/index.ts'
 import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
 import type { Context } from './context.ts'
-import { beginCreate, finishCreate } from './creating.ts'
+import { beginBoth, finishCreate } from './creating.ts'
 import { planCreate } from './create-request.ts'
+import { EarlyLaunches } from './early-launches.ts'
 import { findLive, findRecord } from './finding.ts'
 import { hostIdentity } from './host-identity.ts'
 import { becomeIdle } from './idling.ts'
@@ -86,6 +87,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
         leaseMs: options.leaseMs ?? 30_000,
         live: new LiveSandboxes({ idle: (live) => void becomeIdle(context, live) }),
         admission: new Admission(() => measureHost(home), options.admission),
+        early: new EarlyLaunches(hearth),
         underWay: new Map(),
         snapshotsInWork: new Set(),
         step: options.onStep ?? (() => undefined),
@@ -117,11 +119,11 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     if (signal.aborted) throw givenUp(signal)
     using admitted = new DisposableStack()
     const origin = { idempotencyKey, requestId: caller.requestId }
-    const { operation, live } = await beginCreate(context, planned, origin, admitted)
+    const { operation, live, early } = await beginBoth(context, planned, origin, admitted)
     if (live === null) return toView(await replayCreate(context, operation, signal))
     // Who has a key comes back for the sandbox; for anybody else it is abandoned with the call.
-    if (idempotencyKey === null) return toView(await finishCreate(context, live, operation, { signal }))
-    return toView(await unlessAborted(finishCreate(context, live, operation), signal))
+    if (idempotencyKey === null) return toView(await finishCreate(context, live, operation, { signal, early }))
+    return toView(await unlessAborted(finishCreate(context, live, operation, { early }), signal))
   }
 
   async get(caller: Caller, id: string): Promise<SandboxView> {

@@ -13,7 +13,7 @@ const TAKEN_UP_AT_ONCE = 16
  * ended. Operations under way are left to those who hold them.
  */
 export async function reconcile(context: Context): Promise<void> {
-  // First what is there, then the rows: a row is written before its sandbox is made, and outlives it.
+  // First what is there, then the rows: a row is written before its sandbox is handed out, and outlives it.
   const surveyed = await context.hearth.survey()
   const byId = new Map<string, Surveyed>(surveyed.map((entry) => [entry.id, entry]))
   const known = new Set<string>()
@@ -42,7 +42,7 @@ async function endGone(context: Context, live: LiveSandbox): Promise<void> {
 async function removeOrphan(context: Context, entry: Surveyed, known: ReadonlySet<string>): Promise<void> {
   // What this process holds without a row is the engine's own: it looks into a snapshot, for example, and ends it itself.
   if (entry.heldElsewhere || entry.heldHere) return
-  if (known.has(entry.id) || context.live.get(entry.id) !== null) return
+  if (known.has(entry.id) || context.live.get(entry.id) !== null || context.early.has(entry.id)) return
   const record = await context.store.sandboxes.find(entry.id)
   const owned = record !== null && record.state !== 'stopped' && record.state !== 'failed'
   if (!owned) await context.hearth.discard(entry.id)

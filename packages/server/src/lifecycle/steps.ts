@@ -3,6 +3,7 @@
  * the crash suite kills it at each.
  */
 export const STEPS = [
+  'create:started',
   'create:begun',
   'create:launched',
   'create:done',
