@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Hearth, type RemoteSandbox } from '@hearth/sdk'
 import { timed } from '../context.ts'
 
@@ -8,8 +9,10 @@ export type Latencies = Readonly<Record<Kind, readonly number[]>>
 const SPEC = { rung: 'process', template: 'host', ttlMs: 3_600_000, limits: { memoryBytes: 64 * 1024 ** 2 } } as const
 const WORKERS = 2
 const EXECS = 4
+/** Each worker begins a round as often as this: a load that stays the same, of about a third of two cores. */
+const ROUND_MS = 250
 
-/** Sandboxes that are used, removed and replaced all the time. Any answer that is not right ends it. */
+/** Sandboxes that are used, removed and replaced at a constant pace. Any answer that is not right ends it. */
 export class Load {
   readonly #hearth: Hearth
   readonly #alive: RemoteSandbox[] = []
@@ -32,7 +35,8 @@ export class Load {
   }
 
   async #work(until: number): Promise<void> {
-    while (performance.now() < until) {
+    for (let next = performance.now(); next < until; next = Math.max(next + ROUND_MS, performance.now())) {
+      await sleep(next - performance.now())
       await this.#measure('create', async () => void this.#alive.push(await this.#hearth.create(SPEC)))
       for (let exec = 0; exec < EXECS; exec++) await this.#use(this.#turn++)
       const oldest = this.#alive.shift()
