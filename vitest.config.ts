@@ -4,6 +4,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Machines that are started ahead would take the processor from what is tested; who tests them turns it on.
+    env: { HEARTH_POOL: 'off' },
     projects: [
       {
         extends: true,

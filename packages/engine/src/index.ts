@@ -1,6 +1,8 @@
 export { Hearth, type CreateOptions, type HearthOptions, type RungReport } from './hearth.ts'
 export type { Plan } from './sandbox/preparing.ts'
 export type { WakeOptions } from './sandbox/sleepers.ts'
+export type { PoolOptions } from './pool/pool-options.ts'
+export type { Pool } from './pool/pool.ts'
 export type { EmbeddedSandbox } from './sandbox/embedded-sandbox.ts'
 export type { Surveyed } from './sandbox/survey.ts'
 export type { Capabilities, Driver, Enforcement, LaunchRequest, Probe } from './drivers/driver.ts'

@@ -3,6 +3,7 @@ import { checkedId, itemsOf } from './checks.ts'
 import { eventPage, followEvents, type EventPage, type EventQuery, type HearthEvent } from './events.ts'
 import { Keys } from './keys.ts'
 import { openConnection, type HearthOptions } from './options.ts'
+import { Pool } from './pool.ts'
 import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
@@ -36,12 +37,14 @@ export interface SandboxPage {
 export class Hearth {
   readonly keys: Keys
   readonly snapshots: Snapshots
+  readonly pool: Pool
   readonly #connection: Connection
 
   constructor(options: HearthOptions = {}) {
     this.#connection = openConnection(options)
     this.keys = new Keys(this.#connection.http)
     this.snapshots = new Snapshots(this.#connection.http)
+    this.pool = new Pool(this.#connection.http)
   }
 
   /** A new sandbox of a template, or with `from` of a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */

@@ -7,6 +7,7 @@ export { RemotePort, type PortLink } from './ports/remote-port.ts'
 export { Keys, type ApiKey, type NewApiKey } from './keys.ts'
 export type { EventPage, EventQuery, HearthEvent } from './events.ts'
 export type { HearthOptions } from './options.ts'
+export { Pool } from './pool.ts'
 export { Snapshots } from './snapshots/snapshots.ts'
 export type { KeyedOptions, Relative } from './snapshots/copy-calls.ts'
 export type { RungView } from './rung-view.ts'
@@ -31,6 +32,8 @@ export type {
   MergeOptions,
   MergeResult,
   OutputChunk,
+  PoolReport,
+  PoolShape,
   Port,
   PortConnection,
   Process,

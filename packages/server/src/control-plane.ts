@@ -14,7 +14,7 @@ import type {
   SnapshotInfo,
   takeSnapshotSchema,
 } from '@hearth/contract'
-import type { RungReport } from '@hearth/engine'
+import type { Pool, RungReport } from '@hearth/engine'
 import type { z } from 'zod'
 import type { SandboxRecord } from './state/index.ts'
 
@@ -113,6 +113,8 @@ export interface ControlPlane {
   /** Freezes all processes; idempotent. The next use wakes it. */
   pause(caller: Caller, id: string): Promise<SandboxView>
   resume(caller: Caller, id: string): Promise<SandboxView>
+  /** Machines of this host that wait for sandboxes, of whichever tenant. */
+  readonly pool: Pick<Pool, 'report' | 'set'>
   /**
    * Ends it and frees all that it holds, its disk too; idempotent. It can still be looked at for a while, and says why it ended: that is
    * all that is left of it, and nothing brings it back.

@@ -26,6 +26,7 @@ export interface ServeOptions {
   readonly limits?: Partial<HttpLimits>
   readonly engine?: Omit<HearthOptions, 'home'>
   /** Tries all rungs while it already listens, so that no create waits for that. Default true. */
+  /** Here a pool is on by default; `pool: false` turns it off. */
   readonly prepare?: boolean
   readonly lifecycle?: Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth' | 'onProblem'>>
   /** Default: lines of JSON on standard output. */
@@ -61,6 +62,9 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     ...options.lifecycle,
     store,
     hearth,
+  const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
+  const records = new Records(store, { onProblem, ...(keep === undefined ? {} : { keep }) })
+  const hearth = new Hearth({ pool: {}, ...engineOptions(store, records), ...options.engine, home })
     onProblem: (what, error) => logger.warn({ event: 'lifecycle.problem', what, err: error }),
   })
   undo.defer(() => plane.close())

@@ -7,6 +7,8 @@ export interface UpOptions {
   readonly port?: number
   readonly host?: string
   readonly database?: string
+  /** What the pool may hold of memory; 0 for none. */
+  readonly pool?: number
   readonly verbose?: boolean
 }
 
@@ -25,11 +27,12 @@ export async function up(options: UpOptions): Promise<number> {
   return 0
 }
 
-function optionsOf({ port, host, database }: UpOptions): ServeOptions {
+function optionsOf({ port, host, database, pool }: UpOptions): ServeOptions {
   return {
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(database === undefined ? {} : { database }),
+    ...(pool === undefined ? {} : { engine: { pool: { memoryBytes: pool } } }),
   }
 }
 

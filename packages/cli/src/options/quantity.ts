@@ -18,6 +18,11 @@ export function parseSize(text: string): number {
   return wholeNumber(amount * factor)
 }
 
+/** What a pool may hold of memory: a size, or `off`, which is 0. */
+export function parsePool(text: string): number {
+  return text === 'off' ? 0 : parseSize(text)
+}
+
 /** A whole number from 1. */
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1, like 64.')

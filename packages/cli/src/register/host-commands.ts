@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { parsePort } from '../options/port-spec.ts'
-import { collectWord } from '../options/quantity.ts'
+import { collectWord, parsePool } from '../options/quantity.ts'
 import { addSandboxOptions, type SandboxOptions } from '../options/sandbox-options.ts'
 import { common, examples, type CommonOptions, type Finish } from './common.ts'
 
@@ -19,6 +19,7 @@ interface UpOptions {
   readonly port?: number
   readonly host?: string
   readonly database?: string
+  readonly pool?: number
   readonly verbose?: boolean
 }
 
@@ -29,6 +30,7 @@ function addUp(program: Command, finish: Finish): void {
     .option('--port <number>', 'where to listen; 0 for any free one (default: 7070)', parsePort)
     .option('--host <address>', 'default 127.0.0.1; elsewhere only when there is a key')
     .option('--database <url>', 'sqlite:PATH or postgres://... (default: hearth.db in HEARTH_HOME)')
+    .option('--pool <size>', 'memory for machines that wait for the next creates, or off (default: 256M)', parsePool)
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
     .action(async (options: UpOptions) => finish(await (await import('../commands/up.ts')).up(options)))
   examples(command, ['hearth up', 'HEARTH_HOME=/srv/second hearth up --port 7071 > hearth.log'])

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { EventsOptions } from '../commands/events.ts'
 import type { KeyOptions } from '../commands/keys.ts'
-import { collectWord, parseCount, parseDuration } from '../options/quantity.ts'
+import { collectWord, parseCount, parseDuration, parsePool } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
 
@@ -10,6 +10,7 @@ export function addServerCommands(program: Command, finish: Finish): void {
   program.commandsGroup('The server:')
   addEvents(program, finish)
   addKey(program, finish)
+  addPool(program, finish)
   addCompletion(program, finish)
 }
 
@@ -44,6 +45,21 @@ function addKey(program: Command, finish: Finish): void {
   remote(key.command('revoke').description('refuse keys from now on'))
     .argument('<ids...>', 'what `hearth key ls` shows')
     .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).revokeKeys(ids, options)))
+}
+
+function addPool(program: Command, finish: Finish): void {
+  const pool = program.command('pool').description('machines that wait for the next creates').helpCommand(false)
+  const load = () => import('../commands/pool.ts')
+  const quiet = 'how many wait, alone'
+  remote(pool.command('ls').description('show what waits, and for what'), quiet).action(
+    async (options: ServerOptions) => finish(await (await load()).showPool(options)),
+  )
+  const set = remote(pool.command('set').description('change what they may hold, until the server starts again'), quiet)
+    .argument('<memory>', 'of all of them together, like 512M, or off', parsePool)
+    .action(async (memoryBytes: number, options: ServerOptions) =>
+      finish(await (await load()).setPool(memoryBytes, options)),
+    )
+  examples(set, ['hearth pool set 1G', 'hearth pool set off'])
 }
 
 function addCompletion(program: Command, finish: Finish): void {

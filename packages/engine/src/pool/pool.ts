@@ -159,7 +159,7 @@ export class Pool {
   /** Another root under the same name makes the older one's machines useless. */
   #replaceOlder(newest: Shelf): void {
     const { template } = newest.shape.prepared
-    for (const shelf of [...this.#shelves.values()]) {
+    for (const shelf of this.#shelves.values()) {
       const other = shelf.shape.prepared.template
       if (other.name === template.name && other.digest !== template.digest) this.#remove(shelf)
     }
@@ -193,7 +193,7 @@ export class Pool {
   /** Ends those that are more than are wanted, that lie on what is gone, or whose memory is needed. */
   #trim(): void {
     const now = performance.now()
-    for (const shelf of [...this.#shelves.values()]) {
+    for (const shelf of this.#shelves.values()) {
       const wanted = this.#wanted(shelf, now)
       for (const machine of shelf.takeAway(shelf.size - wanted)) this.#end(machine)
       if (wanted === 0 || isOutdated(shelf.shape)) this.#remove(shelf)

@@ -13,6 +13,7 @@ import { execRoutes } from './routes/exec.ts'
 import { fileTreeRoutes } from './routes/file-tree.ts'
 import { fileRoutes } from './routes/files.ts'
 import { keyRoutes } from './routes/keys.ts'
+import { poolRoutes } from './routes/pool.ts'
 import { portRoutes } from './routes/ports.ts'
 import { processRoutes } from './routes/processes.ts'
 import { sandboxRoutes } from './routes/sandboxes.ts'
@@ -61,6 +62,7 @@ export function createApp(services: Services, operations: Operations): App {
   eventRoutes(app, services)
   keyRoutes(app, services)
   tenantRoutes(app, services)
+  poolRoutes(app, services)
 
   const methods = methodTable(app)
   app.notFound((context) => {

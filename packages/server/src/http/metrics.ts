@@ -1,3 +1,4 @@
+import type { PoolReport } from '@hearth/contract'
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
@@ -30,6 +31,29 @@ export class Metrics {
       help: 'Streams and WebSockets under way.',
       labelNames: ['operation'],
       registers,
+    })
+  }
+
+  /** Asked each time that somebody looks. */
+  observePool(report: () => PoolReport): void {
+    const registers = [this.registry]
+    const watched = (name: string, help: string, read: (now: PoolReport) => number): void => {
+      const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(read(report())) })
+    }
+    watched('hearth_pool_machines', 'Machines that wait for sandboxes.', ({ waiting }) => waiting)
+    watched('hearth_pool_held_bytes', 'Memory that they hold.', ({ heldBytes }) => heldBytes)
+    watched('hearth_pool_memory_bytes', 'Memory that they may hold; 0 when off.', ({ memoryBytes }) => memoryBytes)
+    const creates: Counter<'outcome'> = new Counter({
+      name: 'hearth_pool_creates_total',
+      help: 'Creates that a machine could have waited for, by whether one did.',
+      labelNames: ['outcome'],
+      registers,
+      collect: () => {
+        const { claimed, missed } = report()
+        creates.reset()
+        creates.inc({ outcome: 'claimed' }, claimed)
+        creates.inc({ outcome: 'missed' }, missed)
+      },
     })
   }
 

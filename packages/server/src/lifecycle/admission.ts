@@ -89,14 +89,17 @@ function requireRoom(resource: string, left: number, needed: number): void {
 /** What the kernel can start at all; read once, since nothing but an administrator changes it. */
 let mostThreads: number | null = null
 
-/** Reads the kernel's own numbers; synchronous, each takes microseconds. */
-export function measureHost(home: string): Headroom {
+/**
+ * Reads the kernel's own numbers; synchronous, each takes microseconds. `spareBytes` is memory that is held and given up when sandboxes
+ * need it.
+ */
+export function measureHost(home: string, spareBytes = 0): Headroom {
   const memory = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]
   const { bavail, bsize } = statfsSync(home)
   const threads = /\d+\/(\d+)/.exec(readFileSync('/proc/loadavg', 'utf8'))?.[1]
   mostThreads ??= Math.min(numberIn('/proc/sys/kernel/pid_max'), numberIn('/proc/sys/kernel/threads-max'))
   return {
-    memoryBytes: memory === undefined ? Number.MAX_SAFE_INTEGER : Number(memory) * 1024,
+    memoryBytes: memory === undefined ? Number.MAX_SAFE_INTEGER : Number(memory) * 1024 + spareBytes,
     diskBytes: bavail * bsize,
     pids: mostThreads - Number(threads ?? 0),
   }

@@ -56,6 +56,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   /** Resolves when every machine that was found at the start has been taken up. */
   readonly recovered: Promise<void>
   #closing: Promise<void> | null = null
+  readonly pool: ControlPlane['pool']
 
   private constructor(
     context: Context,
@@ -73,6 +74,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   }
 
   /** Resolves when requests can be served. What the last life of this server left undone is finished behind them. */
+    this.pool = context.hearth.pool
   static async open(options: LocalControlPlaneOptions): Promise<LocalControlPlane> {
     const { store, hearth } = options
     const { home } = hearth.paths
@@ -85,8 +87,12 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
         hearth,
         hostId,
         leaseMs: options.leaseMs ?? 30_000,
-        live: new LiveSandboxes({ idle: (live) => void becomeIdle(context, live) }),
-        admission: new Admission(() => measureHost(home), options.admission),
+        live: new LiveSandboxes({
+          idle: (live) => void becomeIdle(context, live),
+          expired: (live) => void expireAsleep(context, live),
+          removed: ({ record }) => context.records.forget(record.id),
+        }),
+        admission: new Admission(() => measureHost(home, hearth.pool.heldBytes), options.admission),
         early: new EarlyLaunches(hearth),
         underWay: new Map(),
         snapshotsInWork: new Set(),
