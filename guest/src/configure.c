@@ -53,12 +53,14 @@ static int set_workdir(struct slice workdir, bool make) {
 }
 
 static int set_user(struct slice wanted) {
-  if (wanted.length == 0) return 0;
+  // One that it has already was looked for when it got it.
+  if (wanted.length == 0 || users_is_default(wanted)) return 0;
   struct user user;
   int error = users_find(wanted, &user);
   if (error) return error;
   if (!users_is_own(&user) && !users_can_switch()) return EPERM;
-  if (users_set_default(wanted)) configuration.workdir_is_made = false;
+  users_set_default(wanted);
+  configuration.workdir_is_made = false;
   return 0;
 }
 

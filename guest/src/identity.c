@@ -19,10 +19,16 @@ enum { CONFIRMED_HOSTNAME = 1, CONFIRMED_CLOCK = 2, CONFIRMED_ENTROPY = 4 };
 #define ADD_ENTROPY _IOW('R', 0x03, int[2])
 #define RESEED _IO('R', 0x07)
 #define MACHINE_ID "/etc/machine-id"
+#define RANDOM_DEVICE "/dev/urandom"
 
 static bool random_numbers_are_copied;
+// Kept open in a machine: under emulation the way to it is a good part of what a copy of the machine has to do first.
+static int random_device = -1;
 
-void identity_open(bool own_kernel) { random_numbers_are_copied = own_kernel; }
+void identity_open(bool own_kernel) {
+  random_numbers_are_copied = own_kernel;
+  if (own_kernel) random_device = open(RANDOM_DEVICE, O_RDWR | O_CLOEXEC);
+}
 
 static bool set_hostname(struct slice wanted) {
   if (wanted.length == 0 || wanted.length > HOSTNAME_BYTES) return false;
@@ -52,7 +58,7 @@ static bool add_entropy(struct slice entropy) {
   pool.bits = (int)length * 8;
   pool.length = (int)length;
   memcpy(pool.bytes, entropy.bytes, length);
-  int descriptor = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+  int descriptor = random_device >= 0 ? random_device : open(RANDOM_DEVICE, O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return !random_numbers_are_copied;
   bool reseeded = ioctl(descriptor, ADD_ENTROPY, &pool) == 0 && ioctl(descriptor, RESEED) == 0;
   // Without the privilege the bytes are mixed in but not credited.
@@ -60,7 +66,7 @@ static bool add_entropy(struct slice entropy) {
     ssize_t ignored = write(descriptor, pool.bytes, length);
     (void)ignored;
   }
-  close(descriptor);
+  if (descriptor != random_device) close(descriptor);
   return reseeded || !random_numbers_are_copied;
 }
 

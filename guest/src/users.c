@@ -111,11 +111,13 @@ int users_find(struct slice wanted, struct user *user) {
   return 0;
 }
 
-bool users_set_default(struct slice wanted) {
-  if (wanted.length >= sizeof default_wanted) return false;
-  if (strlen(default_wanted) == wanted.length && memcmp(default_wanted, wanted.bytes, wanted.length) == 0) return false;
+bool users_is_default(struct slice wanted) {
+  return strlen(default_wanted) == wanted.length && memcmp(default_wanted, wanted.bytes, wanted.length) == 0;
+}
+
+void users_set_default(struct slice wanted) {
+  if (wanted.length >= sizeof default_wanted) return;
   snprintf(default_wanted, sizeof default_wanted, "%.*s", (int)wanted.length, (const char *)wanted.bytes);
-  return true;
 }
 
 // The guest never changes who it is.

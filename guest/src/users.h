@@ -20,8 +20,9 @@ struct user {
 
 // "" is the default user; "name", "uid", and either with ":group". 0 or an errno.
 int users_find(struct slice wanted, struct user *user);
-// What "" means from now on; empty: the guest's own user. True when it meant another before.
-bool users_set_default(struct slice wanted);
+bool users_is_default(struct slice wanted);
+// What "" means from now on; empty: the guest's own user.
+void users_set_default(struct slice wanted);
 bool users_is_own(const struct user *user);
 // False in a user namespace that knows one user only.
 bool users_can_switch(void);
