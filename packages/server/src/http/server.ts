@@ -1,24 +1,18 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener, RequestError } from '@hono/node-server'
-import { HearthError, newId } from '@hearth/contract'
+import { HearthError } from '@hearth/contract'
 import type { Logger } from 'pino'
 import type { ControlPlane } from '../control-plane.ts'
+import type { Dialect, DialectListening } from '../dialects/dialect.ts'
 import { Authenticator } from './access/authenticator.ts'
 import type { EventStore, KeyStore, Services, TenantStore } from './app-env.ts'
-import { createApp } from './app.ts'
-import { holdBody } from './bodies/expect-continue.ts'
-import { asHearthError, failureHeaders, failureOf, refuseSocket, statusOf } from './failures.ts'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.ts'
+import { Listener } from './listener.ts'
 import { Metrics } from './metrics.ts'
-import { serverStops, type Operation } from './operation.ts'
+import { NativeSpeaker } from './native-speaker.ts'
+import { serverStops } from './operation.ts'
 import { Operations } from './operations.ts'
-import { parseHost } from './previews/preview-host.ts'
-import { handlePreview } from './previews/previews.ts'
 import { SignedLinks } from './previews/signed-links.ts'
-import { fetchOf, hasTwoHosts, parserFailure, refuseRequest } from './requests.ts'
 import { ProcessHandles } from './streams/process-handles.ts'
-import { Upgrades } from './upgrades.ts'
 
 export interface HttpServerOptions {
   readonly controlPlane: ControlPlane
@@ -35,12 +29,16 @@ export interface HttpServerOptions {
   readonly linkSecret: Uint8Array
   /** Domain of host names of previews; the default `localhost` needs no name server. */
   readonly previewDomain?: string
+  /** Other vendors' APIs over the same services, each on a listener of its own. */
+  readonly dialects?: readonly DialectListening[]
 }
 
 export interface HttpServer {
   /** For example `http://127.0.0.1:7070`. Only after `start`. */
   readonly url: string
   readonly address: AddressInfo
+  /** Where each dialect that could listen does, by its name. Only after `start`. */
+  readonly dialects: Readonly<Record<string, string>>
   start(): Promise<void>
   /** Streams end at once, calls have `graceMs` to end, then every connection is closed. Idempotent. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
@@ -58,9 +56,9 @@ class ListeningServer implements HttpServer {
   readonly #options: HttpServerOptions
   readonly #services: Services
   readonly #operations: Operations
-  readonly #server: Server
+  readonly #native: Listener
+  readonly #speaking: { readonly name: string; readonly dialect: Dialect; readonly listener: Listener }[] = []
   #stopping: Promise<void> | null = null
-  #beginning: Operation | null = null
 
   constructor(options: HttpServerOptions) {
     this.#options = options
@@ -77,18 +75,19 @@ class ListeningServer implements HttpServer {
       ready: () => this.#ready(),
       preview: { domain: options.previewDomain ?? 'localhost', port: () => this.address.port },
     }
-    this.#server = this.#create(limits)
+    this.#native = new Listener(limits, this.#operations, new NativeSpeaker(this.#services, this.#operations))
   }
 
   get address(): AddressInfo {
-    const address = this.#server.address()
-    if (address === null || typeof address === 'string') throw new HearthError('internal', 'the server does not listen')
-    return address
+    return this.#native.address
   }
 
   get url(): string {
-    const { address, family, port } = this.address
-    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+    return this.#native.url
+  }
+
+  get dialects(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.#speaking.map(({ name, listener }) => [name, listener.url]))
   }
 
   async start(): Promise<void> {
@@ -98,14 +97,14 @@ class ListeningServer implements HttpServer {
         suggestion: 'Start on loopback once, which makes a key, or make one with `hearth key create`.',
       })
     }
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject)
-      this.#server.listen({ host, port }, () => {
-        this.#server.off('error', reject)
-        resolve()
-      })
-    })
-    this.#options.logger.info({ event: 'server.listening', url: this.url })
+    await this.#native.start(host, port)
+    try {
+      for (const listening of this.#options.dialects ?? []) await this.#speak(listening, host)
+    } catch (error) {
+      await this.stop({ graceMs: 0 })
+      throw error
+    }
+    this.#options.logger.info({ event: 'server.listening', url: this.url, dialects: this.dialects })
   }
 
   async stop(options: { readonly graceMs?: number } = {}): Promise<void> {
@@ -113,71 +112,32 @@ class ListeningServer implements HttpServer {
     await this.#stopping
   }
 
+  async #speak({ name, port, optional, open }: DialectListening, host: string): Promise<void> {
+    const dialect = open({ services: this.#services, operations: this.#operations, address: () => listener.address })
+    const listener = new Listener(this.#services.limits, this.#operations, dialect)
+    try {
+      await listener.start(host, port)
+    } catch (error) {
+      await dialect.close()
+      if (!optional) throw error
+      // Nobody asked for it: the server is of use without it, and its log says so.
+      this.#options.logger.warn({ event: 'dialect.not_listening', dialect: name, port, err: error })
+      return
+    }
+    this.#speaking.push({ name, dialect, listener })
+  }
+
   async #stop(graceMs: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    this.#server.closeIdleConnections()
+    const ends = [this.#native, ...this.#speaking.map(({ listener }) => listener)].map((listener) => listener.close())
     await this.#operations.drain(graceMs, serverStops)
+    for (const { dialect } of this.#speaking) await dialect.close()
     await this.#services.processes.dispose()
-    this.#server.closeAllConnections()
-    await closed
+    await Promise.all(ends.map((end) => end()))
     this.#options.logger.info({ event: 'server.stopped' })
   }
 
   async #ready(): Promise<void> {
     if (this.#stopping !== null) throw serverStops()
     await this.#options.ready?.()
-  }
-
-  #create(limits: HttpLimits): Server {
-    const server = createHttpServer({
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersMs,
-      // Bodies have their own bounds: a large file may take long.
-      requestTimeout: 0,
-      keepAliveTimeout: limits.keepAliveMs,
-      connectionsCheckingInterval: Math.min(5000, Math.max(100, limits.headersMs / 2)),
-      insecureHTTPParser: false,
-      shouldUpgradeCallback: (incoming) => incoming.headers.upgrade?.toLowerCase() === 'websocket',
-    })
-    server.maxConnections = limits.connections
-    const app = createApp(this.#services, this.#operations)
-    const listener = getRequestListener(fetchOf(app), { errorHandler: (error) => this.#unreadable(error) })
-    server.on('request', (incoming, outgoing) => this.#request(incoming, outgoing, listener))
-    server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
-      holdBody(incoming, outgoing)
-      this.#request(incoming, outgoing, listener)
-    })
-    const upgrades = new Upgrades(this.#services, this.#operations)
-    server.on('upgrade', (incoming, socket, head) => void upgrades.handle(incoming, socket, head))
-    server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-      refuseSocket(socket, parserFailure(error), newId('req')),
-    )
-    return server
-  }
-
-  #request(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    listener: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,
-  ): void {
-    const operation = this.#operations.begin(incoming, outgoing)
-    if (this.#stopping !== null) outgoing.setHeader('connection', 'close')
-    if (hasTwoHosts(incoming))
-      return refuseRequest(outgoing, operation, new HearthError('invalid_request', 'there are two hosts'))
-    const host = parseHost(incoming.headers.host, this.#services.preview.domain)
-    this.#beginning = operation
-    if (host.kind === 'api') void listener(incoming, outgoing)
-    else void handlePreview(this.#services, incoming, outgoing, operation, host.kind === 'preview' ? host.target : null)
-  }
-
-  /** A request that is HTTP but has no URL that means anything. The adapter finds out before it has done anything else. */
-  #unreadable(error: unknown): Response {
-    const unclear = new HearthError('invalid_request', 'the host or the path of the request is malformed', {
-      cause: error,
-    })
-    const failure = error instanceof RequestError ? unclear : asHearthError(error)
-    this.#beginning?.failed(failure)
-    const body = JSON.stringify({ error: failureOf(failure, this.#beginning?.requestId ?? '') })
-    return new Response(body, { status: statusOf(failure), headers: failureHeaders(failure) })
   }
 }

@@ -28,11 +28,16 @@ export class Authenticator {
   async verify(token: string, incoming: IncomingMessage): Promise<ApiKey> {
     const known = this.keys.known(token)
     if (known !== null) return known
+    return await this.guarded(incoming, () => this.keys.verify(token))
+  }
+
+  /** For every proof that could be guessed: an address that sends many wrong ones is not looked at for a while. */
+  async guarded<T>(incoming: IncomingMessage, check: () => Promise<T>): Promise<T> {
     const address = incoming.socket.remoteAddress ?? ''
     const waitMs = this.#wrongKeys.wait(address)
     if (waitMs > 0) throw rateLimited('too many wrong keys from this address', waitMs)
     try {
-      return await this.keys.verify(token)
+      return await check()
     } catch (error) {
       if (HearthError.isInstance(error) && error.code === 'unauthorized') this.#wrongKeys.take(address)
       throw error

@@ -15,7 +15,7 @@ interface Remembered {
 export class KeyCache {
   readonly #keys: Pick<ApiKeyRepository, 'verify' | 'list'>
   readonly #remembered = new Map<string, Remembered>()
-  readonly #alive = new Map<string, { readonly alive: boolean; readonly until: number }>()
+  readonly #alive = new Map<string, { readonly key: ApiKey | null; readonly until: number }>()
   readonly #underWay = new Map<string, Promise<ApiKey>>()
 
   constructor(keys: Pick<ApiKeyRepository, 'verify' | 'list'>) {
@@ -50,15 +50,21 @@ export class KeyCache {
 
   /** Whether a key that a signed link was made with still works. */
   async isAlive(tenantId: string, keyId: string): Promise<boolean> {
+    return (await this.find(tenantId, keyId)) !== null
+  }
+
+  /** A key by its identifier, for those who hold something that was made with it; null when it does not work any more. */
+  async find(tenantId: string, keyId: string): Promise<ApiKey | null> {
     const now = Date.now()
     const known = this.#alive.get(keyId)
-    if (known !== undefined && known.until > now) return known.alive
+    if (known !== undefined && known.until > now && known.key?.tenantId === tenantId) return known.key
     const keys = await this.#keys.list(tenantId)
-    const key = keys.find(({ id }) => id === keyId)
-    const alive = key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now)
+    const found = keys.find(({ id }) => id === keyId)
+    const alive = found !== undefined && found.revokedAt === null && (found.expiresAt ?? Infinity) > now
+    const key = alive ? found : null
     if (this.#alive.size >= MOST_KEYS) this.#alive.clear()
-    this.#alive.set(keyId, { alive, until: now + REMEMBERED_MS })
-    return alive
+    this.#alive.set(keyId, { key, until: Math.min(now + REMEMBERED_MS, key?.expiresAt ?? Infinity) })
+    return key
   }
 
   forget(keyId: string): void {

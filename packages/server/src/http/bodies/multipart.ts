@@ -6,6 +6,8 @@ const END_OF_HEADERS = Buffer.from('\r\n\r\n')
 export interface Part {
   /** The name of its field. */
   readonly name: string
+  /** What the client calls the file; null where it gives none. */
+  readonly filename: string | null
   /** Must be read to the end before the next part is asked for. */
   readonly content: AsyncIterable<Uint8Array>
 }
@@ -30,7 +32,7 @@ export async function* readParts(body: AsyncIterable<Uint8Array>, boundary: stri
   while (await scanner.opensPart()) {
     const headers = await scanner.headers()
     const content = scanner.until(delimiter)
-    yield { name: fieldName(headers), content }
+    yield { ...disposition(headers), content }
     for await (const unread of content) void unread
   }
 }
@@ -100,10 +102,15 @@ class Scanner {
 }
 
 /** Names have quotes and line ends percent-encoded, as browsers and `fetch` do, and nothing else. */
-function fieldName(headers: string): string {
-  const line = headers.split('\r\n').find((header) => /^content-disposition:/i.test(header))
-  const name = /;\s*name="([^"]*)"/i.exec(line ?? '')?.[1]
+function disposition(headers: string): Pick<Part, 'name' | 'filename'> {
+  const line = headers.split('\r\n').find((header) => /^content-disposition:/i.test(header)) ?? ''
+  const name = /;\s*name="([^"]*)"/i.exec(line)?.[1]
   if (name === undefined) throw malformed('a part has no name')
+  const filename = /;\s*filename="([^"]*)"/i.exec(line)?.[1]
+  return { name: unescaped(name), filename: filename === undefined ? null : unescaped(filename) }
+}
+
+function unescaped(name: string): string {
   return name.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n')
 }
 

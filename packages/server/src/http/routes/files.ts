@@ -11,7 +11,6 @@ import {
 } from '@hearth/contract'
 import type { App, AppContext, Services } from '../app-env.ts'
 import { multipartBoundary, readParts } from '../bodies/multipart.ts'
-import { parseRange } from '../bodies/range.ts'
 import { readBody } from '../bodies/read-body.ts'
 import {
   bytesBody,
@@ -23,7 +22,8 @@ import {
   sandboxParameters,
 } from '../openapi.ts'
 import { withSandbox } from '../sandbox-use.ts'
-import { answerWithBytes, INERT_HEADERS } from '../streams/send-bytes.ts'
+import { fileDownload } from '../streams/file-download.ts'
+import { answerWithBytes } from '../streams/send-bytes.ts'
 
 const MOST_PARTS = 10_000
 
@@ -124,30 +124,8 @@ function multipartRoute(app: App, services: Services): void {
 }
 
 async function download(context: AppContext, services: Services, sandbox: Sandbox, path: string): Promise<never> {
-  const info = await sandbox.files.stat(path)
-  const { size, type, modifiedAt } = info
-  // Those of /proc have content but no size, and what is not a file is refused by reading it.
-  const sized = type === 'file' && size > 0
-  const etag = `"${size.toString(36)}-${modifiedAt.getTime().toString(36)}"`
-  const condition = context.req.header('if-range')
-  const range =
-    sized && (condition === undefined || condition === etag) ? parseRange(context.req.header('range'), size) : null
-  return await answerWithBytes(context, services, {
-    status: range === null ? 200 : 206,
-    length: sized ? (range?.length ?? size) : null,
-    headers: {
-      ...INERT_HEADERS,
-      'content-type': 'application/octet-stream',
-      'last-modified': modifiedAt.toUTCString(),
-      ...(sized ? { 'accept-ranges': 'bytes', etag } : {}),
-      ...(range === null ? {} : { 'content-range': `bytes ${range.first}-${range.first + range.length - 1}/${size}` }),
-    },
-    content: (signal) =>
-      sandbox.files.readStream(path, {
-        signal,
-        ...(sized ? { offset: range?.first ?? 0, length: range?.length ?? size } : {}),
-      }),
-  })
+  const { range, 'if-range': condition } = context.env.incoming.headers
+  return await answerWithBytes(context, services, await fileDownload(sandbox, path, { range, condition }))
 }
 
 export function rawBody(context: AppContext, { limits }: Services): AsyncGenerator<Buffer, void> {

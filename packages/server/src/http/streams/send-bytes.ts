@@ -1,6 +1,8 @@
-import type { OutgoingHttpHeaders } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { HearthError } from '@hearth/contract'
 import { alreadySent, type AppContext, type Services } from '../app-env.ts'
+import type { HttpLimits } from '../limits.ts'
+import type { Operation } from '../operation.ts'
 import { onceGone } from './event-stream.ts'
 import { ResponseWriter } from './response-writer.ts'
 
@@ -20,21 +22,33 @@ export interface Download {
   readonly content: (signal: AbortSignal) => AsyncIterable<Uint8Array>
 }
 
-/** Streams content out. The status goes out with the first bytes, so that what fails before them is an ordinary error. */
+/** A connection that is to be answered. */
+interface Answering {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+  readonly operation: Operation
+}
+
 export async function answerWithBytes(context: AppContext, services: Services, download: Download): Promise<never> {
   const { incoming, outgoing } = context.env
-  const operation = context.get('operation')
+  await sendBytes({ incoming, outgoing, operation: context.get('operation') }, services.limits, download)
+  return alreadySent()
+}
+
+/** Streams content out. The status goes out with the first bytes, so that what fails before them is an ordinary error. */
+export async function sendBytes(
+  { incoming, outgoing, operation }: Answering,
+  limits: Pick<HttpLimits, 'writeIdleMs'>,
+  download: Download,
+): Promise<void> {
   const headers = { ...download.headers, ...(download.length === null ? {} : { 'content-length': download.length }) }
-  if (incoming.method === 'HEAD') {
-    outgoing.writeHead(download.status, headers).end()
-    return alreadySent()
-  }
+  if (incoming.method === 'HEAD') return void outgoing.writeHead(download.status, headers).end()
   const stop = new AbortController()
   onceGone(operation, (reason) => stop.abort(reason))
-  const writer = new ResponseWriter(outgoing, services.limits.writeIdleMs)
+  const writer = new ResponseWriter(outgoing, limits.writeIdleMs)
   const chunks = download.content(stop.signal)[Symbol.asyncIterator]()
   let next = await chunks.next()
-  outgoing.writeHead(download.status, headers)
+  outgoing.writeHead(download.status, next.done === true ? { ...headers, 'content-length': 0 } : headers)
   let sent = 0
   try {
     for (; next.done !== true; next = await chunks.next()) {
@@ -50,5 +64,4 @@ export async function answerWithBytes(context: AppContext, services: Services, d
   } finally {
     await chunks.return?.()
   }
-  return alreadySent()
 }

@@ -1,0 +1,51 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { getRequestListener, RequestError } from '@hono/node-server'
+import { HearthError } from '@hearth/contract'
+import type { Services } from './app-env.ts'
+import { createApp } from './app.ts'
+import { asHearthError, failureHeaders, failureOf, statusOf } from './failures.ts'
+import type { Speaker } from './listener.ts'
+import type { Operation } from './operation.ts'
+import type { Operations } from './operations.ts'
+import { parseHost } from './previews/preview-host.ts'
+import { handlePreview } from './previews/previews.ts'
+import { fetchOf } from './requests.ts'
+import { Upgrades } from './upgrades.ts'
+
+/** Hearth's own API, and previews below the host names that it gives them. */
+export class NativeSpeaker implements Speaker {
+  readonly #services: Services
+  readonly #listener: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+  readonly #upgrades: Upgrades
+  #beginning: Operation | null = null
+
+  constructor(services: Services, operations: Operations) {
+    this.#services = services
+    const app = createApp(services, operations)
+    this.#listener = getRequestListener(fetchOf(app), { errorHandler: (error) => this.#unreadable(error) })
+    this.#upgrades = new Upgrades(services, operations)
+  }
+
+  request(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
+    const host = parseHost(incoming.headers.host, this.#services.preview.domain)
+    this.#beginning = operation
+    if (host.kind === 'api') void this.#listener(incoming, outgoing)
+    else void handlePreview(this.#services, incoming, outgoing, operation, host.kind === 'preview' ? host.target : null)
+  }
+
+  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
+    void this.#upgrades.handle(incoming, socket, head)
+  }
+
+  /** A request that is HTTP but has no URL that means anything. The adapter finds out before it has done anything else. */
+  #unreadable(error: unknown): Response {
+    const unclear = new HearthError('invalid_request', 'the host or the path of the request is malformed', {
+      cause: error,
+    })
+    const failure = error instanceof RequestError ? unclear : asHearthError(error)
+    this.#beginning?.failed(failure)
+    const body = JSON.stringify({ error: failureOf(failure, this.#beginning?.requestId ?? '') })
+    return new Response(body, { status: statusOf(failure), headers: failureHeaders(failure) })
+  }
+}
