@@ -33,6 +33,10 @@ const encodings: readonly (readonly [string, (secret: string) => string])[] = [
   ['base64', (secret) => Buffer.from(secret).toString('base64')],
   ['base64 after one byte', (secret) => Buffer.from(`a${secret}zz`).toString('base64')],
   ['base64 after two bytes', (secret) => Buffer.from(`user${secret}z`).toString('base64')],
+  ['hexadecimal', (secret) => Buffer.from(secret).toString('hex')],
+  ['hexadecimal in capitals', (secret) => Buffer.from(secret).toString('hex').toUpperCase()],
+  ['UTF-16', (secret) => Buffer.from(secret, 'utf16le').toString('latin1')],
+  ['base64 in a URL', (secret) => encodeURIComponent(Buffer.from(secret).toString('base64'))],
   ['base64url', (secret) => Buffer.from(`ab${secret}`).toString('base64url')],
 ]
 
@@ -43,12 +47,44 @@ describe('the scrubber', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(text.length), { maxLength: 6 }), (cuts) => {
         const out = throughStream(text, cuts).toString()
-        expect(out).not.toContain(secret.slice(0, 24))
+        expect(out).not.toContain(secret.slice(0, 40))
+        expect(out).toHaveLength(text.length)
         expect(out).toMatch(/^before .* after /)
         expect(decodings(out).some((decoded) => decoded.includes(value))).toBe(false)
       }),
       { numRuns: 60 },
     )
+  })
+
+  it('is gone with any of its characters escaped in any way', () => {
+    const ways = [
+      (byte: number) => String.fromCharCode(byte),
+      (byte: number) => `%${byte.toString(16)}`,
+      (byte: number) => `%${byte.toString(16).toUpperCase()}`,
+      (byte: number) => `%25${byte.toString(16)}`,
+      (byte: number) => `\\u00${byte.toString(16)}`,
+      (byte: number) => `\\x${byte.toString(16)}`,
+      (byte: number) => `&#${byte};`,
+      (byte: number) => `&#x00${byte.toString(16)};`,
+    ]
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(ways.length - 1), { minLength: value.length, maxLength: value.length }),
+        fc.array(fc.nat(200), { maxLength: 6 }),
+        (chosen, cuts) => {
+          // A bare backslash before an escape is no way to write anything.
+          const way = (one: string, at: number): number => (one === '\\' ? 4 : (chosen[at] ?? 0))
+          const text = Array.from(value, (one, at) => ways[way(one, at)]?.(one.charCodeAt(0)) ?? '').join('')
+          const out = throughStream(Buffer.from(`<${text}>`, 'latin1'), cuts).toString('latin1')
+          expect(out).toHaveLength(text.length + 2)
+          expect(out).not.toBe(`<${text}>`)
+        },
+      ),
+      { numRuns: 300 },
+    )
+    const named = 'a"b<c>d&e\'f0'
+    const other = new Scrubber([{ value: named, placeholder: 'x'.repeat(24) }])
+    expect(other.text('a&quot;b&lt;c&gt;d&amp;e&apos;f0')).toBe('*xxxxxx*xxxx*xxxx*xxxxx*xxxxxx**')
   })
 
   it('leaves everything else as it is', () => {

@@ -1,0 +1,117 @@
+import type { EncodedForm } from './encoded-forms.ts'
+import {
+  eachEscape,
+  escapedAt,
+  escapedTwiceAt,
+  escapeLength,
+  LONGEST_ESCAPE,
+  startsEscape,
+  UNFINISHED,
+} from './escapes.ts'
+import { LiteralSearch } from './literal-search.ts'
+
+export interface Match {
+  readonly form: EncodedForm
+  readonly start: number
+  readonly end: number
+  /** Where each character begins, when some of them are escaped. */
+  readonly pieces: readonly number[] | null
+}
+
+interface Candidate {
+  readonly form: EncodedForm
+  /** Which of its characters is the first one that is escaped. */
+  readonly index: number
+}
+
+const MISMATCH = -2
+const AT_START = 256
+
+/** Finds forms of values, also with some or all of their characters escaped. */
+export class FormMatcher {
+  readonly #forms: readonly EncodedForm[]
+  readonly #literals: LiteralSearch
+  /** By an escaped character and the one before it. */
+  readonly #escaped = new Map<number, Candidate[]>()
+  readonly #firstBytes = new Uint8Array(256)
+  readonly #anyByte = new Uint8Array(256)
+  readonly #shortest: number
+  readonly #longest: number
+
+  constructor(forms: readonly EncodedForm[]) {
+    this.#forms = forms
+    this.#literals = new LiteralSearch(forms)
+    this.#shortest = Math.min(...forms.map(({ bytes }) => bytes.length))
+    this.#longest = Math.max(0, ...forms.map(({ bytes }) => bytes.length)) * LONGEST_ESCAPE
+    for (const form of forms) {
+      this.#firstBytes[form.bytes[0] ?? 0] = 1
+      for (const [index, byte] of form.bytes.entries()) {
+        this.#anyByte[byte] = 1
+        const key = ((index === 0 ? AT_START : (form.bytes[index - 1] ?? 0)) << 8) | byte
+        const candidates = this.#escaped.get(key)
+        if (candidates === undefined) this.#escaped.set(key, [{ form, index }])
+        else candidates.push({ form, index })
+      }
+    }
+  }
+
+  /** All of them, in no order. They may overlap. */
+  matches(bytes: Buffer): Match[] {
+    const found: Match[] = []
+    if (this.#forms.length === 0) return found
+    this.#literals.each(bytes, (form, start) =>
+      found.push({ form, start, end: start + form.bytes.length, pieces: null }),
+    )
+    eachEscape(bytes, this.#shortest, (at) => {
+      this.#escapedBy(bytes, at, escapedAt(bytes, at), found)
+      this.#escapedBy(bytes, at, escapedTwiceAt(bytes, at), found)
+    })
+    return found
+  }
+
+  /** How many bytes at the end could be the beginning of a form whose rest has not come yet. */
+  unfinished(bytes: Buffer): number {
+    for (let at = Math.max(0, bytes.length - this.#longest); at < bytes.length; at++) {
+      const byte = bytes[at] as number
+      const escape = startsEscape(byte)
+      if (!escape && this.#firstBytes[byte] === 0) continue
+      for (const form of this.#forms) {
+        if (!escape && form.bytes[0] !== byte) continue
+        if (walk(bytes, at, form, 0, null) === UNFINISHED) return bytes.length - at
+      }
+    }
+    return 0
+  }
+
+  #escapedBy(bytes: Buffer, at: number, byte: number, found: Match[]): void {
+    if (byte < 0 || this.#anyByte[byte] === 0) return
+    if (at > 0) this.#collect(bytes, at, this.#escaped.get(((bytes[at - 1] as number) << 8) | byte), found)
+    this.#collect(bytes, at, this.#escaped.get((AT_START << 8) | byte), found)
+  }
+
+  #collect(bytes: Buffer, at: number, candidates: readonly Candidate[] | undefined, found: Match[]): void {
+    for (const { form, index } of candidates ?? []) {
+      const start = at - index
+      if (start < 0 || bytes.compare(form.bytes, 0, index, start, at) !== 0) continue
+      const pieces = Array.from({ length: index }, (_, offset) => start + offset)
+      const end = walk(bytes, at, form, index, pieces)
+      if (end > 0) found.push({ form, start, end, pieces })
+    }
+  }
+}
+
+/** Follows a form from one of its characters on, escaped or not. The end; or that it is something else, or not all there. */
+function walk(bytes: Buffer, from: number, form: EncodedForm, index: number, pieces: number[] | null): number {
+  let at = from
+  for (let next = index; next < form.bytes.length; next++) {
+    if (at >= bytes.length) return UNFINISHED
+    const wanted = form.bytes[next] as number
+    pieces?.push(at)
+    const escape = escapeLength(bytes, at, wanted)
+    if (escape === UNFINISHED) return UNFINISHED
+    if (escape > 0) at += escape
+    else if (bytes[at] === wanted) at++
+    else return MISMATCH
+  }
+  return at
+}
