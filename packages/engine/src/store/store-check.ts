@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, snapshotIdSchema, type SnapshotId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import { waitingNames } from '../pool/sweep-pool.ts'
 import { snapshotsDirectory } from './layers.ts'
 import { hashMemory, readSeal, sealMemory } from './memory-seal.ts'
 import { isDraftOwned, readManifest } from './snapshot-files.ts'
@@ -49,8 +50,9 @@ export async function checkStore(paths: HostPaths, sandboxes: ReadonlySet<string
       else if (memory !== null) problems.push({ kind: 'damaged', id: name, problem: memory })
     }
   }
+  const known = new Set([...sandboxes, ...(await waitingNames(paths))])
   for (const name of await list(join(paths.store, 'areas'))) {
-    if (!sandboxes.has(name)) problems.push({ kind: 'orphan', id: name, problem: 'its sandbox is gone' })
+    if (!known.has(name)) problems.push({ kind: 'orphan', id: name, problem: 'its sandbox is gone' })
   }
   return { snapshots, sealed, problems }
 }
