@@ -21,6 +21,8 @@ export type RecordEntry =
       readonly user: string | null
       /** What the client called the step that it belongs to. What the command causes belongs to it too. */
       readonly step: string | null
+      /** It was found, not started: in a copy of a sandbox, or after a restart of the server, which died before it could record the start. */
+      readonly found?: true
     })
   | (Caused & {
       readonly kind: 'exit'

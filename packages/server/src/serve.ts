@@ -2,13 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
-import { Hearth, type HearthOptions } from '@hearth/engine'
+import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
 import { ensureFirstKey } from './http/access/first-key.ts'
 import type { HttpLimits } from './http/limits.ts'
 import { createServer } from './http/server.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './lifecycle/local-control-plane.ts'
-import { openStore } from './state/index.ts'
+import { engineOptions } from './record/engine-options.ts'
+import { Records } from './record/records.ts'
+import { deriveKeys, openStore, serverKey } from './state/index.ts'
 
 export const DEFAULT_PORT = 7070
 
@@ -24,11 +26,11 @@ export interface ServeOptions {
   /** Domain below which previews have their host names. Default `localhost`. */
   readonly previewDomain?: string
   readonly limits?: Partial<HttpLimits>
+  /** Here a pool is on by default; `pool: false` turns it off. */
   readonly engine?: Omit<HearthOptions, 'home'>
   /** Tries all rungs while it already listens, so that no create waits for that. Default true. */
-  /** Here a pool is on by default; `pool: false` turns it off. */
   readonly prepare?: boolean
-  readonly lifecycle?: Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth' | 'onProblem'>>
+  readonly lifecycle?: Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth' | 'records' | 'onProblem'>>
   /** Default: lines of JSON on standard output. */
   readonly logger?: Logger
   /** Of the default logger. Default `info`. */
@@ -49,23 +51,26 @@ export interface Server extends AsyncDisposable {
 /** Opens the state, takes up what runs, and listens. */
 export async function serve(options: ServeOptions = {}): Promise<Server> {
   const logger = options.logger ?? pino({ level: options.logLevel ?? 'info' })
-  const hearth = new Hearth({ ...options.engine, ...(options.home === undefined ? {} : { home: options.home }) })
-  const { home } = hearth.paths
+  const { home } = hostPaths(options.home === undefined ? process.env : { ...process.env, HEARTH_HOME: options.home })
   await mkdir(home, { recursive: true, mode: 0o700 })
+  const onProblem = (what: string, error: unknown): void =>
+    logger.warn({ event: 'lifecycle.problem', what, err: error })
   const store = await openStore({
     url: options.database ?? `sqlite:${join(home, 'hearth.db')}`,
+    keys: deriveKeys(await serverKey(join(home, 'secret-key'))),
     onConnectionError: (error) => logger.warn({ event: 'store.connection', err: error }),
   })
   await using undo = new AsyncDisposableStack()
   undo.defer(() => store.close())
+  const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
+  const records = new Records(store, { onProblem, ...(keep === undefined ? {} : { keep }) })
+  const hearth = new Hearth({ pool: {}, ...engineOptions(store, records), ...options.engine, home })
   const plane = await LocalControlPlane.open({
     ...options.lifecycle,
     store,
     hearth,
-  const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
-  const records = new Records(store, { onProblem, ...(keep === undefined ? {} : { keep }) })
-  const hearth = new Hearth({ pool: {}, ...engineOptions(store, records), ...options.engine, home })
-    onProblem: (what, error) => logger.warn({ event: 'lifecycle.problem', what, err: error }),
+    records,
+    onProblem,
   })
   undo.defer(() => plane.close())
   const path = join(home, 'key')

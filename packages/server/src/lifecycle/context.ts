@@ -1,5 +1,6 @@
 import type { SnapshotId } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
+import type { Records } from '../record/records.ts'
 import type { Store } from '../state/index.ts'
 import type { Admission } from './admission.ts'
 import type { EarlyLaunches } from './early-launches.ts'
@@ -15,6 +16,7 @@ export interface Context {
   readonly leaseMs: number
   readonly live: LiveSandboxes
   readonly admission: Admission
+  readonly records: Records
   readonly early: EarlyLaunches
   /** Creates, forks and snapshots under way in this process, by operation: who comes with the same key waits here. */
   readonly underWay: Map<string, Promise<unknown>>

@@ -1,5 +1,6 @@
 import { DEFAULT_RETENTION, type Retention } from '../state/index.ts'
 import type { Context } from './context.ts'
+import { recordExits } from './recording-exits.ts'
 import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
 import { deleteSandbox } from './removing.ts'
@@ -50,6 +51,7 @@ export class Housekeeping {
     this.#timers.push(setInterval(() => void this.round(), this.#options.roundMs).unref())
     this.#timers.push(
       setInterval(() => void this.#attempt('activity', () => this.writeActivity()), this.#options.activityMs).unref(),
+      setInterval(() => void recordExits(this.#context), this.#options.activityMs).unref(),
     )
   }
 

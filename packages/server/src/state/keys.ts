@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { HearthError } from '@hearth/contract'
 import { RecordSigner } from './record/record-signer.ts'
 import { SecretBox } from './secrets/secret-box.ts'
@@ -54,15 +54,19 @@ async function keyOfFile(path: string): Promise<Uint8Array | null> {
   })
 }
 
-/** The lock of the home keeps other servers away meanwhile. */
+/** Of several that start at once, one makes it; it is there whole or not at all. */
 async function makeKey(path: string): Promise<Uint8Array> {
   const key = randomBytes(KEY_BYTES)
-  const file = await open(path, 'wx', 0o600)
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`
+  await writeFile(temporary, key, { mode: 0o600, flag: 'wx', flush: true })
   try {
-    await file.writeFile(key)
-    await file.sync()
+    await link(temporary, path)
+    return key
+  } catch (error) {
+    const made = (error as NodeJS.ErrnoException).code === 'EEXIST' ? await keyOfFile(path) : null
+    if (made === null) throw error
+    return made
   } finally {
-    await file.close()
+    await rm(temporary, { force: true })
   }
-  return key
 }

@@ -8,7 +8,9 @@ import { Hearth } from '@hearth/engine'
 import pino from 'pino'
 import { LocalControlPlane } from '../../lifecycle/local-control-plane.ts'
 import { shareProbes } from '../../lifecycle/shared-probes.ts'
-import { openStore, type Store } from '../../state/index.ts'
+import { engineOptions } from '../../record/engine-options.ts'
+import { Records } from '../../record/records.ts'
+import { deriveKeys, openStore, serverKey, type Store } from '../../state/index.ts'
 import { ensureFirstKey } from '../access/first-key.ts'
 import type { HttpLimits } from '../limits.ts'
 import { createServer, type HttpServer } from '../server.ts'
@@ -61,10 +63,13 @@ export class TestServer implements AsyncDisposable {
   static async start(limits: Partial<HttpLimits> = {}): Promise<TestServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-http-'))
     await shareProbes(home)
-    const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}` })
+    const keys = deriveKeys(await serverKey(join(home, 'secret-key')))
+    const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}`, keys })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
-    const plane = await LocalControlPlane.open({ store, hearth: new Hearth({ home, spareKeepers: 0 }), onProblem })
+    const records = new Records(store, { onProblem })
+    const hearth = new Hearth({ home, spareKeepers: 0, ...engineOptions(store, records) })
+    const plane = await LocalControlPlane.open({ store, hearth, records, onProblem })
     const first = await ensureFirstKey(store)
     if (first === null) throw new Error('a new store has a key')
     const server = new TestServer({ home, store, plane, key: first.token, problems }, limits)

@@ -19,6 +19,8 @@ export interface StoredEvent {
 export interface NewEvent {
   readonly tenantId: string
   readonly sandboxId?: string | null
+  /** Default: now. */
+  readonly at?: number
   readonly type: string
   readonly data?: Readonly<Record<string, unknown>>
 }

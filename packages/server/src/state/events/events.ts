@@ -3,7 +3,7 @@ import type { Database, Sources } from '../database/database.ts'
 import { decodeEvent, type EventFilter, type EventPage, type NewEvent } from './event-record.ts'
 import type { RecordSigner } from '../record/record-signer.ts'
 import { verifyRecord } from '../record/verify-record.ts'
-import { pruneEvents, type DroppedEvents, type Retention } from './retention.ts'
+import { pruneEvents, pruneGroup, type DroppedEvents, type Retention } from './retention.ts'
 import type { WakeUps } from './wake-ups.ts'
 import type { PendingEvent } from './write-events.ts'
 
@@ -43,8 +43,8 @@ export class EventRepository {
 
   /** Inside a transaction the event is written together with the rest of it and cannot be read before. */
   async append(...events: readonly NewEvent[]): Promise<void> {
-    const at = this.#parts.sources.now()
-    await this.#parts.publish(events.map((event) => ({ ...event, at })))
+    const now = this.#parts.sources.now()
+    await this.#parts.publish(events.map((event) => ({ ...event, at: event.at ?? now })))
   }
 
   async page(query: EventsQuery = {}): Promise<EventPage> {
@@ -112,6 +112,11 @@ export class EventRepository {
   /** Applies the bounds and says what it took. */
   prune(retention: Retention): Promise<DroppedEvents> {
     return pruneEvents(this.#parts.database, this.#parts.sources.now(), retention)
+  }
+
+  /** The bound of one sandbox, between two rounds of `prune`. */
+  async pruneSandbox(tenantId: string, sandboxId: string, maximum: number): Promise<void> {
+    await pruneGroup(this.#parts.database, { tenantId, sandboxId }, maximum)
   }
 }
 

@@ -58,17 +58,24 @@ async function crowded(database: Database, retention: Retention): Promise<Range[
     .having(({ fn }) => fn.countAll(), '>', retention.maximumPerSandbox)
     .select(['tenant_id as tenantId', 'sandbox_id as sandboxId'])
     .execute()
-  const ranges: Range[] = []
-  for (const group of groups) {
-    const row = await inGroup(database, group)
-      .select('seq')
-      .orderBy('seq', 'desc')
-      .offset(retention.maximumPerSandbox)
-      .limit(1)
-      .executeTakeFirst()
-    if (row !== undefined) ranges.push({ ...group, through: row.seq })
-  }
-  return ranges
+  const ranges = await Promise.all(groups.map((group) => crowdedIn(database, group, retention.maximumPerSandbox)))
+  return ranges.filter((range) => range !== null)
+}
+
+/** What is beyond the bound in one group. */
+async function crowdedIn(database: Database, group: Omit<Range, 'through'>, maximum: number): Promise<Range | null> {
+  const row = await inGroup(database, group)
+    .select('seq')
+    .orderBy('seq', 'desc')
+    .offset(maximum)
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? null : { ...group, through: row.seq }
+}
+
+export async function pruneGroup(database: Database, group: Omit<Range, 'through'>, maximum: number): Promise<void> {
+  const range = await crowdedIn(database, group, maximum)
+  if (range !== null) await drop(database, range)
 }
 
 function inGroup(database: Database, group: Omit<Range, 'through'>) {
