@@ -50,6 +50,8 @@ const REQUIREMENTS: readonly Requirement[] = [
   { package: 'skopeo', program: 'skopeo', purpose: 'image tests', test: true },
   { package: 'umoci', program: 'umoci', purpose: 'image tests', test: true },
   { package: 'podman', program: 'podman', purpose: 'engine API tests', test: true },
+  { package: 'fish', program: 'fish', purpose: 'completion tests', test: true },
+  { package: 'zsh', program: 'zsh', purpose: 'completion tests', test: true },
   { package: 'postgresql', program: 'pg_lsclusters', purpose: 'tests of the state on Postgres', test: true },
 ]
 

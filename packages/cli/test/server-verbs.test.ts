@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { get } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { said, type HearthCommand } from './hearth-command.ts'
 import { ServerCommand } from './server-command.ts'
+import { typeInto } from './terminal-session.ts'
 
 let command: ServerCommand
 let hearth: HearthCommand
@@ -129,10 +132,30 @@ describe('completion', () => {
     expect(complete('hearth', 'create', '--rung', 'gv')).toEqual(['gvisor'])
   })
 
-  it.each(['zsh', 'fish'])('%s names every command', async (shell) => {
-    const { stdout } = await hearth.run(['completion', shell])
-    for (const verb of ['create', 'exec', 'cp', 'port', 'snapshot', 'fork', 'key', 'completion'])
-      expect(stdout).toContain(verb)
+  it('is a script that fish reads', async () => {
+    const { stdout } = await hearth.run(['completion', 'fish'])
+    const complete = (line: string): string[] =>
+      execFileSync('fish', ['-c', `function hearth; echo sb_listed; end\n${stdout}\ncomplete -C '${line}'`])
+        .toString()
+        .trim()
+        .split('\n')
+        .map((each) => each.split('\t')[0] ?? '')
+    expect(complete('hearth cr')).toEqual(['create'])
+    expect(complete('hearth exec --int')).toEqual(['--interactive'])
+    expect(complete('hearth exec sb_')).toContain('sb_listed')
+    expect(complete('hearth snapshot exp')).toEqual(['export'])
+    expect(complete('hearth create --rung gv')).toEqual(['gvisor'])
+  })
+
+  it('is a script that zsh reads', async () => {
+    const file = join(hearth.home, '_hearth')
+    writeFileSync(file, (await hearth.run(['completion', 'zsh'])).stdout)
+    const start = `autoload -U compinit; compinit -u -D; source ${file}; hearth() { print -r -- "got:$*" }; print rea""dy\n`
+    const { screen } = await typeInto(hearth, 'zsh -f -i', [
+      [/\[K/, start],
+      [/ready/, 'hearth snap\texp\t; exit\n'],
+    ])
+    expect(screen).toContain('got:snapshot export')
   })
 
   it('refuses another shell', async () => {
