@@ -108,6 +108,7 @@ export const REFUSALS = [
   'protocol_not_allowed',
   'budget_exhausted',
   'placeholder_misplaced',
+  'branch_not_allowed',
   'malformed',
 ] as const
 export type Refusal = (typeof REFUSALS)[number]
