@@ -63,6 +63,12 @@ const messages: Record<string, readonly Buffer[]> = {
     frame('Watch', 3, { path: '/', flags: 1 }),
     hello,
   ],
+  network: [
+    hello,
+    frame('Network', 1, { authority: 'certificate' }),
+    frame('Address', 2 ** 31, { address: 0x7f400001, ports: Buffer.from([80, 0]) }),
+    frame('Data', 2 ** 31 + 1, { bytes: Buffer.from('late') }),
+  ],
   lost: [hello, Buffer.alloc(20, 0xff), hello, frame('Statistics', 4, {})],
 }
 for (const [name, frames] of Object.entries(messages))
@@ -99,3 +105,20 @@ writeFileSync(
   join(corpus, 'passwd', 'odd'),
   '\u0040::::::\nroot:x:99999999999:1\n:\n\nwheel:x:abc:root\nwheel:x:4294967295:,,root\n',
 )
+
+const question = (name: string, tail: string): Buffer =>
+  Buffer.concat([
+    Buffer.from('abcd01000001000000000000', 'hex'),
+    ...name.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label)])),
+    Buffer.from(`00${tail}`, 'hex'),
+  ])
+const questions = {
+  address: question('api.example.com', '00010001'),
+  sixth: question('API.Example.com', '001c0001'),
+  text: question('a.b.c.d', '00100001'),
+  extended: question('api.example.com', '0001000100002904d000000000000c000a00080102030405060708'),
+  chaos: question('version.bind', '00100003'),
+  pointer: Buffer.from('abcd01000001000000000000c00c00010001', 'hex'),
+}
+mkdirSync(join(corpus, 'dns'), { recursive: true })
+for (const [name, packet] of Object.entries(questions)) writeFileSync(join(corpus, 'dns', name), packet)

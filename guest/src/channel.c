@@ -10,7 +10,8 @@
 
 static struct channel *buckets[BUCKETS];
 static struct channel *queue_head, *queue_tail;
-static uint32_t count;
+static uint32_t count;  // of the host's
+static uint32_t last_own = FIRST_OWN_CHANNEL - 1;
 
 static struct channel **bucket_of(uint32_t id) { return &buckets[(id * 2654435761u) >> 24]; }
 
@@ -22,20 +23,30 @@ struct channel *channel_find(uint32_t id) {
 
 uint32_t channel_count(void) { return count; }
 
-bool channel_open(struct channel *channel, uint32_t id, const struct channel_kind *kind) {
+static void insert(struct channel *channel, uint32_t id, const struct channel_kind *kind) {
   channel->kind = kind;
   channel->id = id;
   channel->send_credit = SEND_WINDOW;
+  struct channel **bucket = bucket_of(id);
+  channel->next_in_bucket = *bucket;
+  *bucket = channel;
+}
+
+bool channel_open(struct channel *channel, uint32_t id, const struct channel_kind *kind) {
   if (count >= CHANNEL_LIMIT) {
     kind->destroy(channel);
     answer_failed(id, EMFILE, "too many channels");
     return false;
   }
-  struct channel **bucket = bucket_of(id);
-  channel->next_in_bucket = *bucket;
-  *bucket = channel;
+  insert(channel, id, kind);
   count++;
   return true;
+}
+
+void channel_open_own(struct channel *channel, const struct channel_kind *kind) {
+  do last_own = last_own == UINT32_MAX ? FIRST_OWN_CHANNEL : last_own + 1;
+  while (channel_find(last_own));
+  insert(channel, last_own, kind);
 }
 
 static void unqueue(struct channel *channel) {
@@ -56,7 +67,7 @@ void channel_end(struct channel *channel) {
   for (struct channel **link = bucket_of(channel->id); *link; link = &(*link)->next_in_bucket) {
     if (*link != channel) continue;
     *link = channel->next_in_bucket;
-    count--;
+    if (channel->id < FIRST_OWN_CHANNEL) count--;
     break;
   }
   channel->kind->destroy(channel);

@@ -3,12 +3,14 @@
 #define HEARTH_CHANNEL_H
 #include "wire.h"
 
-#define CHANNEL_LIMIT 4096u
+#define CHANNEL_LIMIT 4096u        // that the host has opened
+#define FIRST_OWN_CHANNEL 0x80000000u  // from here on the guest opens them
 #define SEND_WINDOW 262144u      // credit of a new channel, guest to host
 #define RECEIVE_WINDOW 262144u   // what is granted to uploads
 #define DATA_FRAME_BYTES 65536u  // a turn of one channel
 
 struct channel;
+struct message_address;
 
 enum produced {
   PRODUCED_NOTHING,  // waits for channel_ready
@@ -19,6 +21,8 @@ enum produced {
 struct channel_kind {
   void (*data)(struct channel *channel, struct slice bytes);
   void (*eof)(struct channel *channel);
+  // The host's answer on a channel that the guest has opened.
+  void (*address)(struct channel *channel, const struct message_address *message);
   // Writes at most one turn's worth of frames.
   enum produced (*produce)(struct channel *channel, struct buffer *out);
   // Releases everything, the channel's own memory too. Sends nothing.
@@ -36,6 +40,8 @@ struct channel {
 
 // Takes ownership. False when there are too many: then the channel is destroyed and Failed was sent.
 bool channel_open(struct channel *channel, uint32_t id, const struct channel_kind *kind);
+// Opens one of the guest's own, which its owner must have bounded: those do not count against the host's.
+void channel_open_own(struct channel *channel, const struct channel_kind *kind);
 struct channel *channel_find(uint32_t id);
 void channel_end(struct channel *channel);
 void channel_end_all(void);

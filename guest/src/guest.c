@@ -23,6 +23,7 @@
 #include "link.h"
 #include "loop.h"
 #include "machine/machine.h"
+#include "network/network.h"
 #include "oom-score.h"
 #include "process.h"
 #include "session.h"
@@ -86,7 +87,9 @@ int guest_main(void) {
   }
   loop_run(link_pump);
   freeze_end(true);
+  network_suspend();
   channel_end_all();
+  network_close();
   children_kill_all();
   process_free_all();
   if (machine.own_kernel) machine_leave();

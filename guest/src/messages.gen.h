@@ -53,6 +53,10 @@ enum message_type {
   MESSAGE_FREEZE = 65,
   MESSAGE_FROZEN = 66,
   MESSAGE_THAW = 67,
+  MESSAGE_NETWORK = 70,
+  MESSAGE_LOOKUP = 71,
+  MESSAGE_ADDRESS = 72,
+  MESSAGE_DIAL = 73,
   MESSAGE_KEEPER_PREPARE = 240,
   MESSAGE_KEEPER_LAUNCH = 241,
   MESSAGE_KEEPER_END = 242,
@@ -916,6 +920,71 @@ static inline bool encode_frozen(struct buffer *out, uint32_t channel, const str
 static inline bool decode_thaw(struct slice payload) { return payload.length == 0; }
 static inline bool encode_thaw(struct buffer *out, uint32_t channel) {
   size_t frame = wire_begin(out, 67, channel);
+  return wire_end(out, frame);
+}
+
+struct message_network {
+  struct slice authority;
+};
+static inline bool decode_network(struct slice payload, struct message_network *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->authority = wire_read_string(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_network(struct buffer *out, uint32_t channel, const struct message_network *message) {
+  size_t frame = wire_begin(out, 70, channel);
+  wire_write_string(out, message->authority);
+  return wire_end(out, frame);
+}
+
+struct message_lookup {
+  struct slice name;
+};
+static inline bool decode_lookup(struct slice payload, struct message_lookup *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->name = wire_read_string(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_lookup(struct buffer *out, uint32_t channel, const struct message_lookup *message) {
+  size_t frame = wire_begin(out, 71, channel);
+  wire_write_string(out, message->name);
+  return wire_end(out, frame);
+}
+
+struct message_address {
+  uint32_t address;
+  struct slice ports;
+};
+static inline bool decode_address(struct slice payload, struct message_address *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->address = wire_read_u32(&reader);
+  message->ports = wire_read_bytes(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_address(struct buffer *out, uint32_t channel, const struct message_address *message) {
+  size_t frame = wire_begin(out, 72, channel);
+  wire_write_u32(out, message->address);
+  wire_write_bytes(out, message->ports);
+  return wire_end(out, frame);
+}
+
+struct message_dial {
+  uint32_t address;
+  uint16_t port;
+  uint32_t process;
+};
+static inline bool decode_dial(struct slice payload, struct message_dial *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->address = wire_read_u32(&reader);
+  message->port = wire_read_u16(&reader);
+  message->process = wire_read_u32(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_dial(struct buffer *out, uint32_t channel, const struct message_dial *message) {
+  size_t frame = wire_begin(out, 73, channel);
+  wire_write_u32(out, message->address);
+  wire_write_u16(out, message->port);
+  wire_write_u32(out, message->process);
   return wire_end(out, frame);
 }
 

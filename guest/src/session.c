@@ -7,9 +7,9 @@
 #include "link.h"
 #include "loop.h"
 #include "messages.gen.h"
+#include "network/network.h"
 #include "requests.h"
 
-#define HOST_CHANNEL_LIMIT 0x80000000u
 #define CREDIT_LIMIT (UINT64_MAX / 2)
 
 static bool established;
@@ -25,6 +25,7 @@ void session_violation(void) {
   established = false;
   // First, since ending a channel may write to a file system that is held.
   freeze_end(true);
+  network_suspend();
   channel_end_all();
 }
 
@@ -32,6 +33,7 @@ static bool receive_hello(uint32_t id, struct slice payload) {
   struct message_hello hello;
   if (id != 0 || !decode_hello(payload, &hello) || hello.nonce.length > HELLO_NONCE_LIMIT) return false;
   freeze_end(true);
+  network_suspend();
   channel_end_all();
   established = true;
   return encode_welcome(link_output(), 0, &(struct message_welcome){PROTOCOL_VERSION, hello.nonce, boot_nanoseconds, (uint32_t)getuid(), features});
@@ -71,6 +73,14 @@ static bool receive_on_channel(uint8_t type, struct channel *channel, struct sli
   }
 }
 
+static bool receive_address(struct channel *channel, struct slice payload) {
+  struct message_address address;
+  if (!decode_address(payload, &address)) return false;
+  if (channel && !channel->kind->address) return false;
+  if (channel) channel->kind->address(channel, &address);
+  return true;
+}
+
 static bool receive_freeze(uint32_t id, struct slice payload) {
   struct message_freeze freeze;
   if (id != 0 || !decode_freeze(payload, &freeze)) return false;
@@ -91,9 +101,10 @@ static bool receive(uint8_t type, uint32_t id, struct slice payload) {
     struct message_ping ping;
     return decode_ping(payload, &ping) && encode_pong(link_output(), id, &(struct message_pong){ping.token});
   }
-  if (id == 0 || id >= HOST_CHANNEL_LIMIT) return false;
+  if (id == 0) return false;
   struct channel *channel = channel_find(id);
   if (type >= MESSAGE_CREDIT && type <= MESSAGE_EOF && type != MESSAGE_DONE && type != MESSAGE_FAILED) return receive_on_channel(type, channel, payload);
+  if (id >= FIRST_OWN_CHANNEL) return type == MESSAGE_ADDRESS && receive_address(channel, payload);
   return !channel && requests_receive(type, id, payload);
 }
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
 const guest = fileURLToPath(new URL('..', import.meta.url))
-const TARGETS = ['messages', 'tar', 'passwd', 'keeper-pump', 'keeper-launch', 'changes']
+const TARGETS = ['messages', 'tar', 'passwd', 'keeper-pump', 'keeper-launch', 'changes', 'dns']
 
 function hasClang(): boolean {
   try {

@@ -104,6 +104,8 @@ export class GuestProcess {
   readonly #conversations = new Map<number, Conversation>()
   readonly #nonce = randomBytes(16)
   readonly control: Conversation
+  /** Told of channels that the guest opens, with their first message. */
+  opened: ((conversation: Conversation, message: Message) => void) | null = null
   /** All that it has said. */
   receivedBytes = 0
   #received: Buffer = Buffer.alloc(0)
@@ -177,10 +179,21 @@ export class GuestProcess {
       )
       const body = DECODERS[name](reader)
       reader.finish()
-      this.#conversations.get(channel)?.receive({ name, channel, body } as Message)
+      this.#receive({ name, channel, body } as Message)
       at += HEADER_BYTES + length
     }
     this.#received = this.#received.subarray(at)
+  }
+
+  #receive(message: Message): void {
+    const known = this.#conversations.get(message.channel)
+    if (message.name !== 'Lookup' && message.name !== 'Dial') {
+      known?.receive(message)
+      return
+    }
+    const conversation = new Conversation(this, message.channel)
+    this.#conversations.set(message.channel, conversation)
+    this.opened?.(conversation, message)
   }
 
   /** Ends the stream; the guest must end by itself, without a complaint of the sanitizers. */

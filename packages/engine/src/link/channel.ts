@@ -1,8 +1,8 @@
 import { BOUNDS, HearthError } from '@hearth/contract'
+import { encodeFrame } from './encode-frame.ts'
 import { DATA_FRAME_BYTES, type FrameSink } from './frame-sink.ts'
 import type { MessageName, Messages } from './messages.gen.ts'
-import { ENCODERS, MESSAGE_TYPES } from './messages.gen.ts'
-import { PayloadWriter, WireError } from './wire.ts'
+import { WireError } from './wire.ts'
 
 /**
  * What the opener of a channel does with each message. One that has no handler breaks the protocol, as does a handler that throws
@@ -175,8 +175,6 @@ export class Channel {
   }
 
   #send<Name extends 'Credit' | 'Eof' | 'Close'>(name: Name, message: Messages[Name]): void {
-    const writer = new PayloadWriter(4)
-    ENCODERS[name](message, writer)
-    this.#owner.sink.push(writer.finish(MESSAGE_TYPES[name], this.number))
+    this.#owner.sink.push(encodeFrame(name, message, this.number))
   }
 }

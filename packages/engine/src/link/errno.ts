@@ -81,6 +81,7 @@ const MEANINGS: Partial<Record<MessageName, Meaning>> = {
   Watch: WATCH,
   Connect: CONNECT,
   Configure: LAUNCH,
+  Network: LAUNCH,
   ApplyChanges: APPLY,
 }
 

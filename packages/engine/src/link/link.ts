@@ -2,18 +2,20 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BOUNDS, HearthError } from '@hearth/contract'
 import { Channel, type ChannelHandlers, type ChannelOwner } from './channel.ts'
-import { ClosedChannels } from './closed-channels.ts'
+import { ChannelTable } from './channel-table.ts'
 import { dispatch } from './dispatch.ts'
+import { encodeFrame } from './encode-frame.ts'
 import { FrameDecoder } from './frame-decoder.ts'
 import { FrameSink } from './frame-sink.ts'
 import { Freezing, type Frozen } from './freezing.ts'
 import { Greeting } from './greeting.ts'
+import { FIRST_GUEST_CHANNEL, GuestChannels, type GuestCalls } from './guest-channels.ts'
 import { linkError, type LinkEnd } from './link-end.ts'
-import { ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
+import { MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
 import { Pings } from './pings.ts'
 import type { AnswerTo, SingleRequest, StreamRequest } from './requests.ts'
 import { singleAnswer } from './single-answer.ts'
-import { PayloadWriter, WireError } from './wire.ts'
+import { WireError } from './wire.ts'
 
 /** Time within which a guest must answer a request, unless it is given another. */
 export const REQUEST_TIMEOUT_MS = 60_000
@@ -39,8 +41,8 @@ export class Link implements ChannelOwner {
   readonly ended: Promise<LinkEnd>
   readonly #stream: Duplex
   readonly #decoder: FrameDecoder
-  readonly #channels = new Map<number, Channel>()
-  readonly #closed = new ClosedChannels()
+  readonly #channels = new ChannelTable()
+  readonly #guestChannels = new GuestChannels(this)
   readonly #pings: Pings
   readonly #freezing: Freezing
   readonly #resolveEnded: (end: LinkEnd) => void
@@ -126,9 +128,14 @@ export class Link implements ChannelOwner {
     if (this.sink.pendingBytes > UNREAD_BYTES) throw new HearthError('too_many', 'the guest does not read its requests')
     const channel = new Channel(this, this.#nextChannel(), name, handlers)
     this.#sendRequest(name, message, channel.number)
-    this.#channels.set(channel.number, channel)
+    this.#channels.add(channel)
     channel.limitSilence(timeoutMs)
     return channel
+  }
+
+  /** From now on the guest may ask: to be called before it is told so. */
+  serve(calls: GuestCalls): void {
+    this.#guestChannels.calls = calls
   }
 
   /** Tells the keeper to stop the guest. From then on nothing is sent and every new request is refused, until `resume`. */
@@ -199,7 +206,7 @@ export class Link implements ChannelOwner {
   }
 
   abandon(channel: Channel): void {
-    if (this.#channels.delete(channel.number)) this.#closed.add(channel.number, channel.receiveCredit)
+    this.#tableOf(channel.number).abandon(channel)
   }
 
   #received(chunk: Buffer): void {
@@ -218,7 +225,7 @@ export class Link implements ChannelOwner {
       return
     }
     if (this.#freezing.silent) throw new WireError('a frame of a frozen guest')
-    const channel = this.#channels.get(number)
+    const channel = this.#tableOf(number).get(number)
     if (channel !== undefined) {
       this.#dispatch(channel, type, payload, stable)
       return
@@ -227,23 +234,28 @@ export class Link implements ChannelOwner {
     if (!this.#welcomed) return
     if (number === 0 && type === MESSAGE_TYPES.Pong) this.#pings.received(payload)
     else if (number === 0 && type === MESSAGE_TYPES.Frozen) this.#freezing.received(payload)
-    else this.#closed.accept(number, payload.length)
+    else if (number >= FIRST_GUEST_CHANNEL) this.#guestChannels.take(type, number, payload)
+    else this.#channels.stray(number, payload.length)
+  }
+
+  #tableOf(number: number): ChannelTable {
+    return number < FIRST_GUEST_CHANNEL ? this.#channels : this.#guestChannels
   }
 
   #dispatch(channel: Channel, type: number, payload: Buffer, stable: boolean): void {
     try {
-      if (dispatch(channel, type, payload, stable, () => this.#channels.delete(channel.number))) return
+      if (dispatch(channel, type, payload, stable, () => this.#tableOf(channel.number).forget(channel))) return
       throw new WireError(`type ${type} is not an answer to ${channel.request}`)
     } catch (error) {
       // Also one whose last message was the bad one must hear of the end of the link.
-      this.#channels.set(channel.number, channel)
+      this.#tableOf(channel.number).add(channel)
       throw error
     }
   }
 
   #nextChannel(): number {
     do this.#lastChannel = this.#lastChannel === LAST_CHANNEL ? 1 : this.#lastChannel + 1
-    while (this.#channels.has(this.#lastChannel))
+    while (this.#channels.get(this.#lastChannel) !== undefined)
     return this.#lastChannel
   }
 
@@ -265,9 +277,8 @@ export class Link implements ChannelOwner {
   }
 
   #endChannels(error: HearthError): void {
-    const channels = [...this.#channels.values()]
-    this.#channels.clear()
-    for (const channel of channels) channel.end(error)
+    this.#channels.endAll(error)
+    this.#guestChannels.endAll(error)
   }
 
   #finish(end: LinkEnd): void {
@@ -283,10 +294,4 @@ export class Link implements ChannelOwner {
     this.#endChannels(error)
     this.#resolveEnded(end)
   }
-}
-
-function encodeFrame<Name extends MessageName>(name: Name, message: Messages[Name], channel: number): Buffer {
-  const writer = new PayloadWriter()
-  ENCODERS[name](message, writer)
-  return writer.finish(MESSAGE_TYPES[name], channel)
 }

@@ -5,6 +5,7 @@ import { BOUNDS } from '@hearth/contract'
 /** Requests with exactly one answer, which ends their channel. */
 export const SINGLE_ANSWERS = {
   Configure: 'Done',
+  Network: 'Done',
   Signal: 'Done',
   Resize: 'Done',
   Forget: 'Done',

@@ -1,0 +1,95 @@
+#define _GNU_SOURCE
+#include "network/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "paths.h"
+#include "temporary-name.h"
+#include "whole-io.h"
+
+#define RESOLVER_TEXT "nameserver 127.0.0.53\n"
+// Everything from here on is of an earlier time.
+#define MARK "\n# The certificate authority of this sandbox\n"
+
+// Where distributions keep what they trust, for one that has it elsewhere.
+static const char *const TRUST_SOURCES[] = {TRUST_FILE, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
+// Opens a regular file and nothing else: not a pipe, which could make the guest wait, nor a device.
+static int open_regular(const char *path, int flags, struct stat *status) {
+  int descriptor = open(path, flags | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  if (fstat(descriptor, status) == 0 && S_ISREG(status->st_mode)) return descriptor;
+  close(descriptor);
+  errno = EINVAL;
+  return -1;
+}
+
+// Appends the file; false when it cannot be read or is too long.
+static bool read_file(const char *path, struct buffer *content) {
+  struct stat status;
+  int descriptor = open_regular(path, O_RDONLY, &status);
+  if (descriptor < 0) return false;
+  size_t length = status.st_size > 0 ? (size_t)status.st_size : 0;
+  bool read = length > 0 && length <= TRUST_BYTES && buffer_reserve(content, length) && read_whole(descriptor, content->bytes, length) == 0;
+  close(descriptor);
+  content->length = read ? length : 0;
+  return read;
+}
+
+static int write_new(const char *path, const void *bytes, size_t length) {
+  int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (descriptor < 0) return errno;
+  int error = write_whole(descriptor, bytes, length);
+  close(descriptor);
+  return error;
+}
+
+// A file that something is mounted on keeps its place.
+static int write_in_place(const char *path, const void *bytes, size_t length) {
+  struct stat status;
+  int descriptor = open_regular(path, O_WRONLY | O_NOFOLLOW, &status);
+  if (descriptor < 0) return errno;
+  int error = ftruncate(descriptor, 0) == 0 ? write_whole(descriptor, bytes, length) : errno;
+  close(descriptor);
+  return error;
+}
+
+// The file appears at once and takes the place of whatever is there: a link is replaced, never followed.
+static int place(const char *path, const void *bytes, size_t length) {
+  static const struct user guest = {0};
+  char temporary[PATH_BYTES];
+  int error = path_make_parents(path, &guest);
+  if (!error) error = temporary_name(path, true, temporary);
+  if (!error) error = write_new(temporary, bytes, length);
+  if (error) return error;
+  if (rename(temporary, path) == 0) return 0;
+  error = errno;
+  unlink(temporary);
+  return error == EBUSY ? write_in_place(path, bytes, length) : error;
+}
+
+int network_write_resolver(void) {
+  struct buffer content = {0};
+  size_t length = sizeof RESOLVER_TEXT - 1;
+  bool same = read_file(RESOLVER_FILE, &content) && content.length == length && memcmp(content.bytes, RESOLVER_TEXT, length) == 0;
+  free(content.bytes);
+  return same ? 0 : place(RESOLVER_FILE, RESOLVER_TEXT, length);
+}
+
+int network_write_authority(struct slice certificate) {
+  struct buffer content = {0};
+  for (size_t i = 0; i < sizeof TRUST_SOURCES / sizeof *TRUST_SOURCES; i++) {
+    if (read_file(TRUST_SOURCES[i], &content)) break;
+  }
+  uint8_t *mark = content.length ? memmem(content.bytes, content.length, MARK, sizeof MARK - 1) : NULL;
+  if (mark) content.length = (size_t)(mark - content.bytes);
+  buffer_append(&content, MARK, sizeof MARK - 1);
+  buffer_append(&content, certificate.bytes, certificate.length);
+  int error = content.failed ? ENOMEM : place(TRUST_FILE, content.bytes, content.length);
+  free(content.bytes);
+  return error;
+}

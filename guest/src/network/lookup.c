@@ -1,0 +1,69 @@
+#include "network/lookup.h"
+
+#include "channel.h"
+#include "link.h"
+#include "loop.h"
+#include "messages.gen.h"
+#include "network/names.h"
+#include "network/resolver.h"
+
+struct lookup {
+  struct channel channel;
+  struct asker *asker;  // none: nobody waits
+  char name[DNS_NAME_BYTES];
+};
+
+static uint32_t under_way;
+
+static struct lookup *of(struct channel *channel) { return OWNER(channel, struct lookup, channel); }
+
+static void destroy(struct channel *channel) {
+  struct lookup *lookup = of(channel);
+  // The host went away before it answered.
+  if (lookup->asker) {
+    under_way--;
+    resolver_answer(lookup->asker, DNS_FAILED, 0);
+  }
+  free(lookup->asker);
+  free(lookup);
+}
+
+static void answered(struct channel *channel, const struct message_address *message) {
+  struct lookup *lookup = of(channel);
+  int error = 0;
+  if (message->address == 0) names_forget(lookup->name);
+  else error = names_set(lookup->name, message->address, message->ports);
+  if (lookup->asker) {
+    enum dns_code code = error ? DNS_FAILED : message->address == 0 ? DNS_NOT_FOUND : DNS_OK;
+    resolver_answer(lookup->asker, code, error ? 0 : message->address);
+    free(lookup->asker);
+    lookup->asker = NULL;
+    under_way--;
+  }
+  channel_end(channel);
+}
+
+static struct lookup *begin(const char *name) {
+  static const struct channel_kind kind = {.address = answered, .destroy = destroy};
+  struct lookup *lookup = calloc(1, sizeof *lookup);
+  if (!lookup) return NULL;
+  memcpy(lookup->name, name, strlen(name) + 1);
+  channel_open_own(&lookup->channel, &kind);
+  encode_lookup(link_output(), lookup->channel.id, &(struct message_lookup){slice_of(name)});
+  return lookup;
+}
+
+void lookup_again(const char *name) { begin(name); }
+
+void lookup_for(const struct asker *asker) {
+  struct asker *copy = under_way < LOOKUP_LIMIT ? malloc(sizeof *copy) : NULL;
+  struct lookup *lookup = copy ? begin(asker->question.name) : NULL;
+  if (!lookup) {
+    free(copy);
+    resolver_answer(asker, DNS_FAILED, 0);
+    return;
+  }
+  *copy = *asker;
+  lookup->asker = copy;
+  under_way++;
+}

@@ -1,0 +1,117 @@
+import type { Duplex } from 'node:stream'
+import { HTTP_METHODS } from '@hearth/contract'
+import { CLIENT_HELLO_BYTES, readClientHello, type ClientHello } from './tls/client-hello.ts'
+
+/** From the first byte on, a client has this long to say what it speaks. */
+const FIRST_BYTES_MS = 10_000
+/** A request line that is longer is none. */
+const FIRST_LINE_BYTES = 16 * 1024
+
+/** What a client begins with. */
+export type Opening =
+  | Extract<ClientHello, { kind: 'hello' | 'malformed' }>
+  /** A request of HTTP in plain text. */
+  | { readonly kind: 'http' }
+  | { readonly kind: 'other' }
+  /** It ended, or was ended, without a byte. */
+  | { readonly kind: 'nothing' }
+
+/**
+ * Looks at the first bytes of a stream, which stay in it. `unheard` resolves when it need no longer be waited for: the server has spoken
+ * first, as none does that speaks TLS or HTTP.
+ */
+export async function readOpening(stream: Duplex, unheard: Promise<unknown>): Promise<Opening> {
+  let seen: Buffer = Buffer.alloc(0)
+  let deadline: NodeJS.Timeout | undefined
+  const silent = unheard.then(() => 'unheard' as const)
+  const late = Promise.withResolvers<'late'>()
+  try {
+    for (;;) {
+      const opening = classify(seen)
+      if (opening !== null) return opening
+      const event = await Promise.race([readable(stream), late.promise, ...(seen.length === 0 ? [silent] : [])])
+      if (event === 'late') return { kind: 'malformed' }
+      if (event === 'unheard') return { kind: 'other' }
+      const chunk = event === 'readable' ? (stream.read() as Buffer | null) : null
+      if (chunk === null) {
+        if (event === 'readable' && !stream.readableEnded && !stream.destroyed) continue
+        // What has begun and is broken off is not passed on as if it were whole.
+        return seen.length === 0 ? { kind: 'nothing' } : { kind: 'malformed' }
+      }
+      deadline ??= setTimeout(() => late.resolve('late'), FIRST_BYTES_MS)
+      seen = Buffer.concat([seen, chunk])
+    }
+  } finally {
+    clearTimeout(deadline)
+    if (seen.length > 0 && !stream.destroyed) stream.unshift(seen)
+  }
+}
+
+function readable(stream: Duplex): Promise<'readable' | 'ended'> {
+  return new Promise((resolve) => {
+    const settle = (event: 'readable' | 'ended') => (): void => {
+      stream.off('readable', onReadable)
+      stream.off('end', onEnd)
+      stream.off('close', onEnd)
+      resolve(event)
+    }
+    const onReadable = settle('readable')
+    const onEnd = settle('ended')
+    stream.once('readable', onReadable)
+    stream.once('end', onEnd)
+    stream.once('close', onEnd)
+    if (stream.destroyed || stream.readableEnded) onEnd()
+  })
+}
+
+/** Null when more bytes are needed to tell. */
+function classify(bytes: Buffer): Opening | null {
+  if (bytes.length === 0) return null
+  const hello = readClientHello(bytes)
+  if (hello.kind === 'incomplete') return bytes.length > CLIENT_HELLO_BYTES ? { kind: 'malformed' } : null
+  if (hello.kind !== 'other') return hello
+  return classifyText(bytes)
+}
+
+/** Anything that begins like one of these may become a request. Some servers skip empty lines before it, and some do not mind the case. */
+const METHODS = [...HTTP_METHODS, 'TRACE', 'CONNECT', 'PRI'] as const
+
+function classifyText(bytes: Buffer): Opening | null {
+  const line = firstLine(bytes)
+  if (line !== null) return isRequestLine(line) ? { kind: 'http' } : { kind: 'other' }
+  const word = textOf(bytes).split(/[ \t]/, 1)[0]?.toUpperCase() ?? ''
+  return METHODS.some((method) => method.startsWith(word)) && bytes.length < FIRST_LINE_BYTES ? null : { kind: 'other' }
+}
+
+function textOf(bytes: Buffer): string {
+  return bytes
+    .subarray(0, FIRST_LINE_BYTES)
+    .toString('latin1')
+    .replace(/^[\r\n]+/, '')
+}
+
+function firstLine(bytes: Buffer): string | null {
+  const text = textOf(bytes)
+  const end = text.indexOf('\n')
+  return end < 0 ? null : text.slice(0, end)
+}
+
+function isRequestLine(line: string): boolean {
+  return /[ \t]HTTP\/\d/i.test(line)
+}
+
+/**
+ * Looks on while bytes are passed that did not look like HTTP: calls back when their first line turns out to be a request, whose name was
+ * never checked.
+ */
+export function watchFirstLine(stream: Duplex, found: () => void): void {
+  let seen: Buffer = Buffer.alloc(0)
+  const look = (chunk: Buffer): void => {
+    seen = Buffer.concat([seen, chunk])
+    const line = firstLine(seen)
+    if (line === null && seen.length < FIRST_LINE_BYTES) return
+    stream.off('data', look)
+    if (line !== null && isRequestLine(line)) found()
+  }
+  stream.on('data', look)
+}

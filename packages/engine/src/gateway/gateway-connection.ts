@@ -1,0 +1,194 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { HearthError, type Recorder, type Refusal } from '@hearth/contract'
+import { AheadDial } from './dial/ahead-dial.ts'
+import type { Dialer } from './dial/dialer.ts'
+import { readOpening, watchFirstLine, type Opening } from './first-bytes.ts'
+import type { Meter } from './guest-stream.ts'
+import { serveInspected } from './http/serve-inspected.ts'
+import { normalName } from './policy/host-name.ts'
+import type { CompiledPolicy, NameVerdict, Refused } from './policy/compiled-policy.ts'
+import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
+import type { CertificateAuthority } from './tls/authority.ts'
+
+/** What all connections of one sandbox share. */
+export interface GatewayContext {
+  readonly policy: () => CompiledPolicy
+  readonly secrets: SandboxSecrets
+  /** Made when it is first needed. */
+  readonly authority: () => Promise<CertificateAuthority>
+  readonly dialer: Dialer
+  readonly recorder: Recorder
+  readonly extraRoots: readonly string[]
+}
+
+/** Where a connection goes and what was said about it when it began. */
+export interface Destination {
+  readonly name: string
+  readonly port: number
+  readonly process: number | null
+  readonly verdict: Extract<NameVerdict, { allowed: true }>
+  /** What is said inside is looked at: a rule or a secret needs it. */
+  readonly inspected: boolean
+}
+
+type Protocol = 'tcp' | 'tls' | 'opened' | 'http'
+
+/** One connection out of a sandbox, from its first byte to its entry in the record. */
+export class GatewayConnection implements Meter {
+  readonly destination: Destination
+  readonly #context: GatewayContext
+  readonly #abort = new AbortController()
+  readonly #startedAt = performance.now()
+  #protocol: Protocol = 'tcp'
+  #sentBytes = 0
+  #receivedBytes = 0
+  #refused: Refused | null = null
+  /** Dialed while the client has not said yet what it wants. */
+  #ahead: AheadDial | null = null
+
+  constructor(context: GatewayContext, destination: Destination) {
+    this.#context = context
+    this.destination = destination
+  }
+
+  sent(bytes: number): void {
+    this.#sentBytes += bytes
+  }
+
+  received(bytes: number): void {
+    this.#receivedBytes += bytes
+  }
+
+  /** Ends it because it is not, or no longer, allowed. */
+  refuse(refused: Refused): void {
+    if (this.#refused !== null || this.#abort.signal.aborted) return
+    this.#refused = refused
+    this.#abort.abort()
+  }
+
+  /** Ends it without a reason of its own: the sandbox has ended. */
+  end(): void {
+    this.#abort.abort()
+  }
+
+  /** Resolves when it is over and recorded. Never throws. */
+  async serve(stream: Duplex): Promise<void> {
+    // Whoever reads or writes hears of it; without a listener it would end the process.
+    stream.on('error', () => undefined)
+    const end = (): void => void stream.destroy()
+    this.#abort.signal.addEventListener('abort', end, { once: true })
+    const failure = await this.#carry(stream).catch((error: unknown) => this.#failed(error))
+    stream.destroy()
+    this.#abort.abort()
+    this.#ahead?.discard()
+    this.#record(failure)
+  }
+
+  async #carry(stream: Duplex): Promise<string | null> {
+    const { inspected, name } = this.destination
+    // Nothing is said to the server before the client is judged; when it cannot be reached, nobody waits for the client.
+    this.#ahead = inspected ? null : new AheadDial(this.#connect(this.#abort.signal), (error) => stream.destroy(error))
+    const opening = await readOpening(stream, this.#ahead?.spoken ?? Promise.withResolvers().promise)
+    if (this.#ahead?.failure) throw this.#ahead.failure
+    const protocol = this.#judge(opening, name)
+    if (protocol === null) return null
+    this.#protocol = protocol
+    if (protocol === 'opened' || protocol === 'http') return await this.#inspect(stream, protocol === 'opened')
+    const socket = await this.#dial()
+    if (opening.kind === 'other')
+      watchFirstLine(stream, () => this.#refuse('malformed', 'a request that came in pieces'))
+    await Promise.all([pipeline(stream, socket), pipeline(socket, stream)])
+    return null
+  }
+
+  /** How it is carried; null when there is nothing to carry, or it is refused. */
+  #judge(opening: Opening, name: string): Protocol | null {
+    const { inspected } = this.destination
+    switch (opening.kind) {
+      case 'nothing':
+        return null
+      case 'malformed':
+        return this.#refuse('malformed', 'its beginning cannot be understood')
+      case 'http':
+        return 'http'
+      case 'other':
+        return inspected
+          ? this.#refuse('protocol_not_allowed', `the rules for ${name} need HTTP, and this is something else`)
+          : 'tcp'
+      case 'hello': {
+        if (opening.serverName === null || normalName(opening.serverName) !== name)
+          return this.#refuse('name_mismatch', `TLS asks for ${opening.serverName ?? 'no name'} and not for ${name}`)
+        if (inspected) return 'opened'
+        return opening.encrypted
+          ? this.#refuse('protocol_not_allowed', 'the name may be hidden by an encrypted hello of TLS')
+          : 'tls'
+      }
+    }
+  }
+
+  async #inspect(stream: Duplex, secure: boolean): Promise<string | null> {
+    const { name, port, process } = this.destination
+    const { policy, secrets, recorder, extraRoots } = this.#context
+    const dial = (signal?: AbortSignal): Promise<Socket> => this.#dial(signal)
+    const authority = await this.#context.authority()
+    const { signal } = this.#abort
+    return await serveInspected({
+      ...{ name, port, process, stream, secure, policy, secrets, authority },
+      ...{ recorder, dial, extraRoots, signal },
+    })
+  }
+
+  async #dial(signal?: AbortSignal): Promise<Socket> {
+    const ahead = this.#ahead
+    this.#ahead = null
+    const socket = await ahead?.take()
+    if (socket !== undefined && !socket.destroyed) return socket
+    const own = this.#abort.signal
+    return await this.#connect(signal === undefined ? own : AbortSignal.any([own, signal]))
+  }
+
+  async #connect(signal: AbortSignal): Promise<Socket> {
+    const { name, port } = this.destination
+    const verdict = this.#context.policy().connection(name, port)
+    if (!verdict.allowed)
+      throw new HearthError('egress_refused', verdict.message, { context: { refusal: verdict.refusal } })
+    const socket = await this.#context.dialer.dial(name, port, { addresses: verdict.addresses, signal })
+    socket.on('error', () => undefined)
+    return socket
+  }
+
+  #refuse(refusal: Refusal, message: string): null {
+    this.refuse({ allowed: false, refusal, message })
+    return null
+  }
+
+  #failed(error: unknown): string {
+    if (HearthError.isInstance(error) && error.code === 'egress_refused') {
+      this.refuse({
+        allowed: false,
+        refusal: (error.context as { refusal?: Refusal }).refusal ?? 'address_not_public',
+        message: error.message,
+      })
+    }
+    return error instanceof Error ? error.message : String(error)
+  }
+
+  #record(failure: string | null): void {
+    const { name, port, process, verdict } = this.destination
+    const { recorder } = this.#context
+    if (this.#refused !== null) {
+      const { refusal, message } = this.#refused
+      recorder.add({ kind: 'refusal', process, name, port, refusal, message })
+    }
+    recorder.add({
+      kind: 'connection',
+      ...{ process, name, port, named: verdict.named, protocol: this.#protocol },
+      sentBytes: this.#sentBytes,
+      receivedBytes: this.#receivedBytes,
+      durationMs: performance.now() - this.#startedAt,
+      failure: this.#refused?.message ?? failure,
+    })
+  }
+}

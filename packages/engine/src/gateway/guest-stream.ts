@@ -1,0 +1,91 @@
+import { Duplex } from 'node:stream'
+import type { HearthError } from '@hearth/contract'
+import { ChunkQueue } from '../link/chunk-queue.ts'
+import type { Channel, ChannelHandlers } from '../link/channel.ts'
+import { sendBytes } from '../link/upload.ts'
+import { WireError } from '../link/wire.ts'
+
+/** Told of the bytes of a connection: what the sandbox has sent, and what it gets. */
+export interface Meter {
+  sent(bytes: number): void
+  received(bytes: number): void
+}
+
+/** What a stream holds before it lets the guest wait, besides the credit of its channel. */
+const HELD_BYTES = 128 * 1024
+
+/** A connection that a program in a sandbox has made, as the host sees it. The guest ends its channel when both directions have ended. */
+export class GuestStream extends Duplex {
+  readonly #channel: Channel
+  readonly #meter: Meter
+  readonly #queue = new ChunkQueue()
+  #wanted = false
+  #received: 'open' | 'finished' = 'open'
+
+  constructor(open: (handlers: ChannelHandlers) => Channel, meter: Meter) {
+    super({ allowHalfOpen: true, readableHighWaterMark: HELD_BYTES, writableHighWaterMark: HELD_BYTES })
+    this.#meter = meter
+    this.#channel = open({
+      Data: ({ bytes }, stable) => this.#take(bytes, stable),
+      Eof: () => this.#finished(),
+      Close: () => this.#closed(),
+      ended: (error: HearthError) => void this.destroy(error),
+    })
+  }
+
+  override _read(): void {
+    this.#wanted = true
+    while (this.#wanted) {
+      const piece = this.#queue.take()
+      if (piece === undefined) break
+      this.#channel.grant(piece.data.length)
+      this.#meter.sent(piece.data.length)
+      this.#wanted = this.push(piece.data)
+    }
+    if (this.#wanted && this.#received === 'finished') this.push(null)
+  }
+
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#meter.received(chunk.length)
+    const sent = this.#channel.trySend(chunk)
+    if (sent === chunk.length) return done()
+    sendBytes(this.#channel, chunk.subarray(sent)).then(
+      () => done(this.#channel.open ? null : reset()),
+      (error: unknown) => done(error as Error),
+    )
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#channel.sendEof()
+    done()
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    // What has ended in both directions is closed by the guest, when the program has taken all of it.
+    if (error !== null || !this.readableEnded || !this.writableFinished) this.#channel.close()
+    this.#queue.clear()
+    done(error)
+  }
+
+  #take(bytes: Uint8Array, stable: boolean): void {
+    if (this.#received === 'finished') throw new WireError('bytes after the end of a connection')
+    if (bytes.length === 0) return
+    this.#queue.push(0, bytes, stable)
+    if (this.#wanted) this._read()
+  }
+
+  #finished(): void {
+    this.#received = 'finished'
+    if (this.#wanted) this._read()
+  }
+
+  /** The guest has ended it: as it should when both directions have, else the program has broken it off. */
+  #closed(): void {
+    if (this.#received === 'finished' && this.writableFinished) return
+    this.destroy(reset())
+  }
+}
+
+function reset(): Error {
+  return Object.assign(new Error('the connection was reset'), { code: 'ECONNRESET' })
+}

@@ -1,0 +1,46 @@
+import { BOUNDS, type HearthError } from '@hearth/contract'
+import type { Channel } from './channel.ts'
+import { ClosedChannels } from './closed-channels.ts'
+
+/** Channels that one side has opened, and those that the host gave up. */
+export class ChannelTable {
+  readonly #open = new Map<number, Channel>()
+  readonly #closed = new ClosedChannels()
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  get(number: number): Channel | undefined {
+    return this.#open.get(number)
+  }
+
+  add(channel: Channel): void {
+    this.#open.set(channel.number, channel)
+  }
+
+  forget(channel: Channel): void {
+    this.#open.delete(channel.number)
+  }
+
+  /** The host gives it up; what the guest still says on it is ignored. */
+  abandon(channel: Channel): void {
+    if (this.#open.delete(channel.number)) this.#closed.add(channel.number, channel.receiveCredit)
+  }
+
+  /** As `abandon`, of one that was never opened. */
+  refused(number: number): void {
+    this.#closed.add(number, BOUNDS.channelWindowBytes)
+  }
+
+  /** A frame has come on a channel that is not open. Throws when no close in flight explains it. */
+  stray(number: number, payloadBytes: number): void {
+    this.#closed.accept(number, payloadBytes)
+  }
+
+  endAll(error: HearthError): void {
+    const channels = [...this.#open.values()]
+    this.#open.clear()
+    for (const channel of channels) channel.end(error)
+  }
+}

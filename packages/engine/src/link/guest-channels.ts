@@ -1,0 +1,71 @@
+import { BOUNDS } from '@hearth/contract'
+import { ChannelTable } from './channel-table.ts'
+import { Channel, type ChannelHandlers, type ChannelOwner } from './channel.ts'
+import { decode } from './dispatch.ts'
+import { encodeFrame } from './encode-frame.ts'
+import { MESSAGE_TYPES, type Messages } from './messages.gen.ts'
+import { WireError } from './wire.ts'
+
+/** From here on the guest numbers channels that it opens itself. */
+export const FIRST_GUEST_CHANNEL = 2 ** 31
+/** Names of the domain name system are shorter. */
+const NAME_CHARACTERS = 253
+/** Answers that a guest does not read pile up to this. */
+const UNREAD_BYTES = 16 * 1024 * 1024
+
+/** What a guest may ask of its host. All of it is hostile. */
+export interface GuestCalls {
+  /** Answered at once. */
+  lookup(name: string): Messages['Address']
+  /** A program inside has connected. `open` takes the connection up; without it the connection is refused. */
+  dial(dialed: Messages['Dial'], open: (handlers: ChannelHandlers) => Channel): void
+}
+
+/** The channels that a guest has opened. */
+export class GuestChannels extends ChannelTable {
+  /** Null: the guest was not told that it may ask. */
+  calls: GuestCalls | null = null
+  readonly #owner: ChannelOwner
+
+  constructor(owner: ChannelOwner) {
+    super()
+    this.#owner = owner
+  }
+
+  /** A frame on a channel that is not open: the first of one that the guest opens, or one that comes late. */
+  take(type: number, number: number, payload: Buffer): void {
+    if (type === MESSAGE_TYPES.Lookup) this.#lookup(number, decode('Lookup', payload))
+    else if (type === MESSAGE_TYPES.Dial) this.#dial(number, decode('Dial', payload))
+    else this.stray(number, payload.length)
+  }
+
+  #lookup(number: number, { name }: Messages['Lookup']): void {
+    if (name.length > NAME_CHARACTERS) throw new WireError('a name is longer than names are')
+    const address = this.#served().lookup(name)
+    this.#owner.sink.push(encodeFrame('Address', address, number))
+  }
+
+  #dial(number: number, dialed: Messages['Dial']): void {
+    const calls = this.#served()
+    let taken = false
+    if (this.size < BOUNDS.gatewayConnections) {
+      calls.dial(dialed, (handlers) => {
+        taken = true
+        const channel = new Channel(this.#owner, number, 'Dial', handlers)
+        this.add(channel)
+        return channel
+      })
+    }
+    if (taken) return
+    this.#owner.sink.push(encodeFrame('Close', {}, number))
+    // The guest has begun to send already.
+    this.refused(number)
+  }
+
+  #served(): GuestCalls {
+    if (this.calls === null) throw new WireError('the guest asks for names and was not told that it may')
+    if (this.#owner.sink.pendingBytes > UNREAD_BYTES)
+      throw new WireError('the guest asks and does not read the answers')
+    return this.calls
+  }
+}
