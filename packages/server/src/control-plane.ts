@@ -11,6 +11,7 @@ import type {
   SandboxState,
   SandboxView,
   Scope,
+  SleepOptions,
   SnapshotInfo,
   takeSnapshotSchema,
 } from '@hearth/contract'
@@ -30,6 +31,8 @@ export interface ListQuery {
   readonly limit: number
   readonly cursor: string | null
   readonly state: SandboxState | null
+  /** Any of these; `state` counts where it is given. */
+  readonly states?: readonly SandboxState[]
   readonly rung: Rung | null
   readonly metadata: Readonly<Record<string, string>>
 }
@@ -74,6 +77,14 @@ export interface CopyControl {
   tree(caller: Caller, id: string): Promise<readonly SandboxRecord[]>
 }
 
+/** How sandboxes are put to sleep and woken by name. Tenancy as in `ControlPlane`. */
+export interface SleepControl {
+  /** Writes it down and ends its machine. Does nothing to one that is hibernated. */
+  hibernate(caller: Caller, id: string, options: SleepOptions): Promise<SandboxView>
+  /** Gives it its machine again; resumes one that is paused. Does nothing to one that runs. */
+  wake(caller: Caller, id: string, options: SleepOptions): Promise<SandboxView>
+}
+
 export interface SnapshotSource {
   readonly name: string | null
   readonly content: AsyncIterable<Uint8Array>
@@ -100,7 +111,10 @@ export interface SnapshotControl {
  */
 export interface ControlPlane {
   readonly copies: CopyControl
+  readonly sleep: SleepControl
   readonly snapshots: SnapshotControl
+  /** Machines of this host that wait for sandboxes, of whichever tenant. */
+  readonly pool: Pick<Pool, 'report' | 'set'>
   /** The same key with the same request gives the same sandbox; with another request, `idempotency_conflict`. */
   create(
     caller: Caller,
@@ -113,8 +127,6 @@ export interface ControlPlane {
   /** Freezes all processes; idempotent. The next use wakes it. */
   pause(caller: Caller, id: string): Promise<SandboxView>
   resume(caller: Caller, id: string): Promise<SandboxView>
-  /** Machines of this host that wait for sandboxes, of whichever tenant. */
-  readonly pool: Pick<Pool, 'report' | 'set'>
   /**
    * Ends it and frees all that it holds, its disk too; idempotent. It can still be looked at for a while, and says why it ended: that is
    * all that is left of it, and nothing brings it back.

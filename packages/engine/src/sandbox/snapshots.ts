@@ -164,7 +164,11 @@ export class Snapshots {
       const { manifest } = await this.#store.get(snapshot)
       // Its own record may outlast it by a moment.
       const inUse = await this.#inUse(gone)
-      if (isPassing(manifest) && !inUse.has(snapshot)) await this.#store.remove(snapshot, inUse)
+      if (!isPassing(manifest) || inUse.has(snapshot)) return
+      await this.#store.remove(snapshot, inUse)
+      // What it lay on may have been there for it alone.
+      const below = manifest.disk.kind === 'layer' ? manifest.disk.layers : []
+      for (const layer of below) await this.#release(layer, gone)
     } catch (error) {
       // Never committed, removed already, below the files of another, or another process is at it. The next sweep removes what has to be.
       if (!HearthError.isInstance(error) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

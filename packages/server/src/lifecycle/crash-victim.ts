@@ -33,6 +33,11 @@ const SCENARIOS: Readonly<Record<string, (subject: string) => Promise<unknown>>>
     await server.plane.pause(caller, subject)
     await whenArmed(() => server.plane.resume(caller, subject))
   },
+  hibernate: (subject) => whenArmed(() => server.plane.sleep.hibernate(caller, subject, {})),
+  wake: async (subject) => {
+    await server.plane.sleep.hibernate(caller, subject, {})
+    await whenArmed(() => server.run(subject, 'true'))
+  },
   stop: (subject) => whenArmed(() => server.plane.stop(caller, subject)),
   delete: (subject) => whenArmed(() => server.plane.delete(caller, subject)),
   renew: (subject) => whenArmed(() => server.plane.renew(caller, subject, 1_200_000)),

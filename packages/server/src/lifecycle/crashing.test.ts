@@ -31,10 +31,12 @@ async function expectAgreement(home: TestHome, server: TestServer): Promise<Reco
   const alive = Object.keys(states)
     .filter((id) => states[id] === 'running' || states[id] === 'paused')
     .toSorted()
-  expect(Object.values(states).filter((state) => !['running', 'paused', 'stopped'].includes(state))).toEqual([])
+  const asleep = Object.keys(states).filter((id) => states[id] === 'hibernated')
+  const atRest = ['running', 'paused', 'hibernated', 'stopped']
+  expect(Object.values(states).filter((state) => !atRest.includes(state))).toEqual([])
   expect(await home.keepers()).toEqual(alive)
-  expect(await home.directories()).toEqual(alive)
-  expect(await home.snapshots()).toEqual(await expectedSnapshots(server))
+  expect(await home.directories()).toEqual([...alive, ...asleep].toSorted())
+  expect(await home.snapshots()).toEqual([...(await expectedSnapshots(server)), ...(await home.slept())].toSorted())
   expect(await server.store.operations.claim({ owner: 'nobody', leaseMs: 1, limit: 10 })).toEqual([])
   expect(server.problems).toEqual([])
   return states
@@ -138,7 +140,11 @@ async function expectOutcome(
     return
   }
   const expected: Record<string, string | undefined> = { pause: 'paused', delete: undefined, stop: 'stopped' }
-  expect(states[subject]).toBe(kind in expected ? expected[kind] : 'running')
+  if (kind === 'hibernate' || kind === 'wake') {
+    // What was not finished is undone.
+    const sleeps = ['hibernate:asleep', 'hibernate:done', 'wake:begun'].includes(step)
+    expect(states[subject]).toBe(sleeps ? 'hibernated' : 'running')
+  } else expect(states[subject]).toBe(kind in expected ? expected[kind] : 'running')
   if (kind !== 'delete' && kind !== 'stop') {
     expect(await server.run(subject, 'cat /tmp/kept')).toBe('kept\n')
   }

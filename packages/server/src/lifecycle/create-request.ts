@@ -34,8 +34,12 @@ export async function planCreate(
   const from = request.from === undefined ? null : (await findSnapshot(context, tenantId, request.from)).id
   const spec = { ...engineSpec(request), ...(from === null ? {} : { from }) }
   const plan = await hearth.plan(spec)
+  for (const { secret } of spec.secrets ?? []) await context.store.secrets.get(tenantId, secret)
   if (idleAction === 'pause' && !plan.capabilities.pause) {
     throw new HearthError('capability_unsupported', `idleAction: ${plan.driver} cannot pause a sandbox`)
+  }
+  if (idleAction === 'hibernate' && !plan.capabilities.snapshots) {
+    throw new HearthError('capability_unsupported', `idleAction: ${plan.driver} cannot hibernate a sandbox`)
   }
   const action = idleAction ?? (plan.capabilities.pause ? 'pause' : 'kill')
   const row = {

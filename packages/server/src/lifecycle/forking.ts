@@ -116,7 +116,7 @@ async function settleFork(
     for (const [index, child] of children.entries()) {
       const info = machines[index]?.info
       if (info === undefined) throw new HearthError('internal', 'the engine made fewer children than it said')
-      const { rung, driver, template, limits, expiresAt, origin = null } = info
+      const { rung, driver, template, limits, expiresAt, origin } = info
       const patch = { rung, driver, template, limits, originId: origin, expiresAt: expiresAt.getTime() }
       const record = await session.sandboxes.transition(child.record, 'running', patch)
       await session.events.append(eventOf(record, 'sandbox.running', { operation: operation.id, rung, driver }))

@@ -7,6 +7,10 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 export interface IdleListener {
   /** Nobody has used it for its idle time. */
   idle(live: LiveSandbox): void
+  /** Its deadline came while it had no machine to keep it. */
+  expired(live: LiveSandbox): void
+  /** It has no machine any more. */
+  removed(live: LiveSandbox): void
 }
 
 /**
@@ -27,6 +31,7 @@ export class LiveSandbox {
   #lastActiveAt: number
   #writtenActiveAt: number
   #idleTimer: NodeJS.Timeout | undefined
+  #deadlineTimer: NodeJS.Timeout | undefined
 
   constructor(record: SandboxRecord, listener: IdleListener) {
     this.record = record
@@ -100,6 +105,20 @@ export class LiveSandbox {
     return idleMs !== null && state === 'running' && !this.inUse && Date.now() >= this.#lastActiveAt + idleMs
   }
 
+  /** Starts to wait for the deadline of one that is hibernated; a machine waits for its own. */
+  watchDeadline(): void {
+    clearTimeout(this.#deadlineTimer)
+    const { expiresAt, state } = this.record
+    if (expiresAt === null || state !== 'hibernated') return
+    this.#deadlineTimer = setTimeout(
+      () => {
+        if (Date.now() >= expiresAt) this.#listener.expired(this)
+        else this.watchDeadline()
+      },
+      Math.min(Math.max(expiresAt - Date.now(), 0), LONGEST_TIMER_MS),
+    ).unref()
+  }
+
   /** The time of the last activity, if the database does not know it yet. */
   takeActivity(): number | null {
     const at = this.inUse ? Date.now() : this.#lastActiveAt
@@ -111,5 +130,6 @@ export class LiveSandbox {
   /** No timer of it goes off any more. */
   retire(): void {
     clearTimeout(this.#idleTimer)
+    clearTimeout(this.#deadlineTimer)
   }
 }

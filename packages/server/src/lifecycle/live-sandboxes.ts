@@ -1,7 +1,7 @@
 import type { SandboxRecord } from '../state/index.ts'
 import { LiveSandbox, type IdleListener } from './live-sandbox.ts'
 
-/** All sandboxes of this host that have a machine, by id. */
+/** All sandboxes of this host that have a machine, or can have theirs again, by id. */
 export class LiveSandboxes implements Iterable<LiveSandbox> {
   readonly #listener: IdleListener
   readonly #byId = new Map<string, LiveSandbox>()
@@ -26,10 +26,14 @@ export class LiveSandboxes implements Iterable<LiveSandbox> {
   remove(live: LiveSandbox): void {
     live.retire()
     if (this.#byId.get(live.record.id) === live) this.#byId.delete(live.record.id)
+    this.#listener.removed(live)
   }
 
+  /** How many have a machine. */
   get size(): number {
-    return this.#byId.size
+    let asleep = 0
+    for (const { record } of this.#byId.values()) if (record.state === 'hibernated') asleep++
+    return this.#byId.size - asleep
   }
 
   [Symbol.iterator](): Iterator<LiveSandbox> {

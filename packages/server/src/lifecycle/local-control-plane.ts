@@ -2,6 +2,7 @@ import { BOUNDS, HearthError, parseInput, type CreateSandbox, type SandboxView }
 import { lockHome, type Hearth, type RungReport } from '@hearth/engine'
 import { z } from 'zod'
 import type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from '../control-plane.ts'
+import { Records } from '../record/records.ts'
 import { isAlive, type Store } from '../state/index.ts'
 import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
 import type { Context } from './context.ts'
@@ -9,14 +10,16 @@ import { beginBoth, finishCreate } from './creating.ts'
 import { planCreate } from './create-request.ts'
 import { EarlyLaunches } from './early-launches.ts'
 import { findLive, findRecord } from './finding.ts'
+import { moveDeadline } from './hibernating.ts'
 import { hostIdentity } from './host-identity.ts'
-import { becomeIdle } from './idling.ts'
+import { becomeIdle, expireAsleep } from './idling.ts'
 import { Housekeeping, type HousekeepingOptions } from './housekeeping.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { LiveSandboxes } from './live-sandboxes.ts'
 import { LocalCopies } from './local-copies.ts'
+import { LocalSleep } from './local-sleep.ts'
 import { LocalSnapshots } from './local-snapshots.ts'
-import { pauseSandbox, resumeSandbox } from './pausing.ts'
+import { pauseSandbox } from './pausing.ts'
 import { reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
 import { deleteSandbox, stopSandbox, wasDeleted } from './removing.ts'
@@ -24,7 +27,7 @@ import { settleSnapshots } from './removing-snapshots.ts'
 import { givenUp, replayCreate, unlessAborted } from './replaying.ts'
 import type { Step } from './steps.ts'
 import { requireAlive, toView } from './view.ts'
-import { awake } from './waking.ts'
+import { awake, wakeInTurn } from './waking.ts'
 
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
@@ -43,20 +46,23 @@ export interface LocalControlPlaneOptions {
   /** How long an operation is held before another server may take it over. Default 30 s, renewed while it goes on. */
   readonly leaseMs?: number
   readonly admission?: Partial<AdmissionLimits>
+  /** What happens in sandboxes is told there; the same that the engine tells. Default: one of its own. */
+  readonly records?: Records
   readonly housekeeping?: HousekeepingOptions
 }
 
 /** The control plane of one host: the rows of the store and the machines of the engine, kept in agreement. */
 export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   readonly copies: LocalCopies
+  readonly sleep: LocalSleep
   readonly snapshots: LocalSnapshots
+  readonly pool: ControlPlane['pool']
   readonly #context: Context
   readonly #housekeeping: Housekeeping
   readonly #lock: AsyncDisposable
   /** Resolves when every machine that was found at the start has been taken up. */
   readonly recovered: Promise<void>
   #closing: Promise<void> | null = null
-  readonly pool: ControlPlane['pool']
 
   private constructor(
     context: Context,
@@ -66,7 +72,9 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   ) {
     this.#context = context
     this.copies = new LocalCopies(context, () => this.#requireOpen())
+    this.sleep = new LocalSleep(context, () => this.#requireOpen())
     this.snapshots = new LocalSnapshots(context, () => this.#requireOpen())
+    this.pool = context.hearth.pool
     this.#lock = lock
     this.#housekeeping = new Housekeeping(context, options.housekeeping ?? {})
     this.#housekeeping.start()
@@ -74,7 +82,6 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   }
 
   /** Resolves when requests can be served. What the last life of this server left undone is finished behind them. */
-    this.pool = context.hearth.pool
   static async open(options: LocalControlPlaneOptions): Promise<LocalControlPlane> {
     const { store, hearth } = options
     const { home } = hearth.paths
@@ -94,6 +101,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
         }),
         admission: new Admission(() => measureHost(home, hearth.pool.heldBytes), options.admission),
         early: new EarlyLaunches(hearth),
+        records: options.records ?? new Records(store, { onProblem: report }),
         underWay: new Map(),
         snapshotsInWork: new Set(),
         step: options.onStep ?? (() => undefined),
@@ -123,10 +131,14 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     const { idempotencyKey, signal } = options
     const planned = await planCreate(context, request, caller.tenantId)
     if (signal.aborted) throw givenUp(signal)
+    context.records.begin(planned.row)
     using admitted = new DisposableStack()
     const origin = { idempotencyKey, requestId: caller.requestId }
     const { operation, live, early } = await beginBoth(context, planned, origin, admitted)
-    if (live === null) return toView(await replayCreate(context, operation, signal))
+    if (live === null) {
+      context.records.forget(planned.row.id)
+      return toView(await replayCreate(context, operation, signal))
+    }
     // Who has a key comes back for the sandbox; for anybody else it is abandoned with the call.
     if (idempotencyKey === null) return toView(await finishCreate(context, live, operation, { signal, early }))
     return toView(await unlessAborted(finishCreate(context, live, operation, { early }), signal))
@@ -142,12 +154,13 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   async list(caller: Caller, query: ListQuery): Promise<Page<SandboxView>> {
     this.#requireOpen()
     const { limit, cursor, state, rung, metadata } = query
+    const states = state === null ? query.states : [state]
     const page = await this.#context.store.sandboxes.list({
       tenantId: caller.tenantId,
       limit,
       metadata,
       ...(cursor === null ? {} : { cursor }),
-      ...(state === null ? {} : { states: [state] }),
+      ...(states === undefined ? {} : { states }),
       ...(rung === null ? {} : { rungs: [rung] }),
     })
     return { items: page.sandboxes.map(toView), next: page.next }
@@ -162,7 +175,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
       const expiresAt = Date.now() + ttl
       live.record = await this.#context.store.sandboxes.update(live.record, { expiresAt })
       this.#context.step('renew:written')
-      await live.machine?.expireAt(new Date(expiresAt))
+      await moveDeadline(this.#context, live, expiresAt)
     })
   }
 
@@ -171,7 +184,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   }
 
   async resume(caller: Caller, id: string): Promise<SandboxView> {
-    return await this.#change(caller, id, (live) => resumeSandbox(this.#context, live))
+    return await this.#change(caller, id, async (live) => void (await wakeInTurn(this.#context, live)))
   }
 
   async stop(caller: Caller, id: string): Promise<SandboxView> {
@@ -205,7 +218,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     const held = live.use()
     try {
       const sandbox = await awake(this.#context, live)
-      return { sandbox, [Symbol.dispose]: () => held[Symbol.dispose]() }
+      return { sandbox: this.#context.records.recorded(sandbox), [Symbol.dispose]: () => held[Symbol.dispose]() }
     } catch (error) {
       held[Symbol.dispose]()
       throw error
@@ -233,7 +246,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { live, hearth, store } = this.#context
+    const { live, hearth, store, records } = this.#context
     await this.#housekeeping.stop()
     const settled = async (): Promise<void> => {
       await this.recovered.catch(() => undefined)
@@ -245,6 +258,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     await hearth.release()
     // Those that live in this process have ended just now, which is written down too.
     await atMost(CLOSE_MS, settled())
+    await records.close()
     await store.close()
     await this.#lock[Symbol.asyncDispose]()
   }

@@ -15,6 +15,7 @@ import type { Caller, CopyControl, KeyedCall } from '../control-plane.ts'
 import type { Operation, SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { findLive, findRecord } from './finding.ts'
+import { wakeSandbox } from './hibernating.ts'
 import { findSnapshot } from './finding-snapshots.ts'
 import { beginFork, finishFork, type ForkOutcome } from './forking.ts'
 import { infoOf } from './local-snapshots.ts'
@@ -49,6 +50,7 @@ export class LocalCopies implements CopyControl {
     const abandon = idempotencyKey === null ? signal : null
     const work = live.inTurn(async (): Promise<Operation> => {
       using _used = live.use()
+      if (live.record.state === 'hibernated') await wakeSandbox(context, live)
       const { operation, created } = await beginSnapshot(context, live, asked, idempotencyKey)
       if (!created) return operation
       return await trackWork(context, operation, finishSnapshot(context, live, operation, abandon))
@@ -72,6 +74,7 @@ export class LocalCopies implements CopyControl {
     const signals = idempotencyKey === null ? [signal] : []
     const work = parent.inTurn(async (): Promise<Operation> => {
       using _used = parent.use()
+      if (parent.record.state === 'hibernated') await wakeSandbox(context, parent)
       using admitted = new DisposableStack()
       const { operation, children } = await beginFork(context, parent, asked, admitted)
       if (children === null) return operation

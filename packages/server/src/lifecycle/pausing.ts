@@ -1,4 +1,5 @@
 import { HearthError } from '@hearth/contract'
+import { assertTransition } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { beginOperation, settleOperation } from './transitions.ts'
@@ -9,11 +10,13 @@ import { takeUp } from './taking-up.ts'
 export async function pauseSandbox(context: Context, live: LiveSandbox, cause: 'request' | 'idle'): Promise<void> {
   requireAlive(live.record)
   if (live.record.state === 'paused') return
+  assertTransition(live.record.state, 'pausing')
   const machine = await takeUp(context, live)
   const { record, operation } = await beginOperation(context, live.record, 'pause', 'pausing')
   live.record = record
   context.step('pause:begun')
   try {
+    if (cause === 'idle' && live.inUse) throw new HearthError('conflict', 'somebody began to use it')
     await machine.pause()
   } catch (error) {
     const undone = { operation, end: 'undone', states: ['running'], error: failure(error) } as const

@@ -1,9 +1,13 @@
-import { BOUNDS } from '@hearth/contract'
+import { BOUNDS, type SandboxState } from '@hearth/contract'
 import type { Surveyed } from '@hearth/engine'
 import type { Context } from './context.ts'
+import { moveDeadline } from './hibernating.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { endWithout } from './machine-end.ts'
 import { takeUp } from './taking-up.ts'
+
+/** States in which nothing is under way. */
+const RESTING: readonly SandboxState[] = ['running', 'paused', 'hibernated']
 
 /** Machines taken up side by side: each is a connection and a greeting. */
 const TAKEN_UP_AT_ONCE = 16
@@ -18,10 +22,11 @@ export async function reconcile(context: Context): Promise<void> {
   const byId = new Map<string, Surveyed>(surveyed.map((entry) => [entry.id, entry]))
   const known = new Set<string>()
   const gone: LiveSandbox[] = []
-  for await (const record of context.store.sandboxes.scan({ hostId: context.hostId, states: ['running', 'paused'] })) {
+  for await (const record of context.store.sandboxes.scan({ hostId: context.hostId, states: RESTING })) {
     known.add(record.id)
     const live = context.live.ensure(record)
-    if (live.machine === null && byId.get(record.id)?.alive !== true) gone.push(live)
+    if (live.machine === null && !isThere(byId.get(record.id))) gone.push(live)
+    live.watchDeadline()
   }
   await inParallel(gone, (live) => endGone(context, live))
   for (const live of context.live) {
@@ -33,7 +38,10 @@ export async function reconcile(context: Context): Promise<void> {
 
 async function endGone(context: Context, live: LiveSandbox): Promise<void> {
   await live.inTurn(async () => {
-    if (live.machine !== null || !isResting(live.record.state)) return
+    const { id, state } = live.record
+    if (live.machine !== null || !RESTING.includes(state)) return
+    // It may have woken and slept again since.
+    if (state === 'hibernated' && isThere((await context.hearth.survey()).find((entry) => entry.id === id))) return
     await context.hearth.discard(live.record.id)
     await endWithout(context, live, 'stopped', 'gone: it ended while the server was away')
   })
@@ -61,13 +69,26 @@ export async function takeUpAll(context: Context): Promise<void> {
   )
 }
 
-function isResting(state: string): boolean {
+/** At rest, and with a machine. */
+function isResting(state: SandboxState): boolean {
   return state === 'running' || state === 'paused'
 }
 
-/** The engine gives every machine a deadline; that of a persistent one never comes near. */
+/** It runs, is paused or sleeps. */
+function isThere(entry: Surveyed | undefined): boolean {
+  return entry !== undefined && (entry.alive || entry.sleep !== null)
+}
+
+/** The engine gives every sandbox a deadline; that of a persistent one never comes near. */
 export async function rearmPersistent(context: Context): Promise<void> {
   const near = Date.now() + BOUNDS.maximumTtlMs / 2
+  const sleeping = [...context.live].filter(({ record }) => record.persistent && record.state === 'hibernated')
+  const infos = sleeping.length === 0 ? [] : await context.hearth.list()
+  for (const live of sleeping) {
+    const info = infos.find(({ id }) => id === live.record.id)
+    if (info === undefined || info.expiresAt.getTime() > near) continue
+    await live.inTurn(() => moveDeadline(context, live, Date.now() + BOUNDS.maximumTtlMs))
+  }
   for (const { record, machine } of context.live) {
     if (!record.persistent || machine === null || machine.info.expiresAt.getTime() > near) continue
     await machine.expireAt(new Date(Date.now() + BOUNDS.maximumTtlMs))

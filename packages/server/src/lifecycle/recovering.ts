@@ -4,6 +4,7 @@ import { finishCreate, undoCreate } from './creating.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { endWithout } from './machine-end.ts'
 import { COPY_RECOVERIES } from './recovering-copies.ts'
+import { settleSleep } from './recovering-sleep.ts'
 import { finishRemoval } from './removing.ts'
 import { takeUp } from './taking-up.ts'
 import { settleOperation } from './transitions.ts'
@@ -76,6 +77,8 @@ async function settle(context: Context, live: LiveSandbox, operation: Operation)
     return await finishMove(context, live, operation, 'paused')
   if (operation.kind === 'resume' && record.state === 'resuming')
     return await finishMove(context, live, operation, 'running')
+  if (record.state === (operation.kind === 'wake' ? 'waking' : 'hibernating'))
+    return await settleSleep(context, live, operation)
   await context.store.operations.finish(operation, 'undone')
 }
 

@@ -17,7 +17,9 @@ const LONGEST_RETRY_MS = 60_000
 export async function deleteSandbox(context: Context, live: LiveSandbox, reason: RemovalReason): Promise<void> {
   if (live.record.state === 'deleted') return
   if (live.record.state === 'deleting') return await repeatRemoval(context, live, 'deleted', reason)
-  const { record, operation } = await beginOperation(context, live.record, 'delete', 'deleting', { reason })
+  const { record, operation } = await beginOperation(context, live.record, 'delete', 'deleting', {
+    request: { reason },
+  })
   live.record = record
   context.step('delete:begun')
   await finishRemoval(context, live, operation, 'deleted')
@@ -28,7 +30,7 @@ export async function stopSandbox(context: Context, live: LiveSandbox, reason: R
   if (live.record.state === 'stopped' || live.record.state === 'failed') return
   requireAlive(live.record)
   if (live.record.state === 'stopping') return await repeatRemoval(context, live, 'stopped', reason)
-  const { record, operation } = await beginOperation(context, live.record, 'stop', 'stopping', { reason })
+  const { record, operation } = await beginOperation(context, live.record, 'stop', 'stopping', { request: { reason } })
   live.record = record
   context.step('stop:begun')
   await finishRemoval(context, live, operation, 'stopped')
@@ -66,6 +68,8 @@ export async function finishRemoval(
     throw error
   }
   context.step(`${kind}:freed`)
+  // What happened in it comes before its end.
+  await context.records.flush()
   const event = { type: `sandbox.${to}`, data: { reason } }
   const patch = { endedAt: Date.now(), endReason: reason }
   live.record = await settleOperation(context, live.record, { operation, end: 'done', states: [to], patch, event })

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import type { CreateSandbox, SandboxView, SnapshotInfo } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import type { Caller, ListQuery } from '../control-plane.ts'
-import { openStore, type Store } from '../state/index.ts'
+import { engineOptions } from '../record/engine-options.ts'
+import { Records } from '../record/records.ts'
+import { deriveKeys, openStore, serverKey, type Store } from '../state/index.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './local-control-plane.ts'
 import { shareProbes } from './shared-probes.ts'
 
@@ -34,12 +36,13 @@ export class TestServer implements AsyncDisposable {
 
   static async start(home: string, options: ServerOptions = {}): Promise<TestServer> {
     const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, ...rest } = options
-    const store = await openStore({ url: database })
-    const hearth = new Hearth({ home, spareKeepers })
+    const store = await openStore({ url: database, keys: deriveKeys(await serverKey(join(home, 'secret-key'))) })
+    const records = new Records(store)
+    const hearth = new Hearth({ home, spareKeepers, ...engineOptions(store, records) })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
     try {
-      const plane = await LocalControlPlane.open({ store, hearth, onProblem, ...rest })
+      const plane = await LocalControlPlane.open({ store, hearth, records, onProblem, ...rest })
       return new TestServer(store, plane, problems)
     } catch (error) {
       await store.close()
@@ -80,8 +83,10 @@ export class TestServer implements AsyncDisposable {
     return items
   }
 
+  /** What the server did with a sandbox, without what happened in it. */
   async events(sandboxId: string): Promise<string[]> {
-    return (await this.store.events.page({ sandboxId })).events.map(({ type }) => type)
+    const { events } = await this.store.events.page({ sandboxId })
+    return events.map(({ type }) => type).filter((type) => !type.startsWith('command.'))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -117,6 +122,20 @@ export class TestHome implements AsyncDisposable {
   async snapshots(): Promise<string[]> {
     const names: string[] = await readdir(join(this.path, 'store/snapshots')).catch(() => [])
     return names.toSorted()
+  }
+
+  /** Ids of the snapshots that sandboxes sleep in, or lie on since they woke. */
+  async slept(): Promise<string[]> {
+    const records = (await this.directories()).map((id) =>
+      readFileSync(join(this.path, 'sandboxes', id, 'sandbox.json')),
+    )
+    return records.flatMap((text) => {
+      const { sleep, liesOn } = JSON.parse(text.toString()) as {
+        sleep: { snapshot: string } | null
+        liesOn: string | null
+      }
+      return [sleep?.snapshot ?? [], liesOn ?? []].flat()
+    })
   }
 
   /** Ids of the sandboxes that a keeper works for, once for each: a keeper works in its sandbox's directory. */

@@ -19,12 +19,18 @@ export interface Begun {
 export async function beginOperation(
   context: Context,
   from: SandboxRecord,
-  kind: 'pause' | 'resume' | 'stop' | 'delete',
+  kind: 'pause' | 'resume' | 'hibernate' | 'wake' | 'stop' | 'delete',
   to: SandboxState,
-  /** What must be known to finish it in another life of the server. */
-  request: unknown = null,
+  options: {
+    /** What must be known to finish it in another life of the server. */
+    readonly request?: unknown
+    /** What must hold, or nothing begins. */
+    readonly check?: (session: StoreSession) => Promise<void>
+  } = {},
 ): Promise<Begun> {
+  const { request = null, check } = options
   return await context.store.transaction(async (session) => {
+    await check?.(session)
     const record = await session.sandboxes.transition(from, to)
     const claim = { owner: context.hostId, leaseMs: context.leaseMs }
     const { tenantId, id: sandboxId } = from

@@ -1,5 +1,6 @@
 import type { EmbeddedSandbox } from '@hearth/engine'
 import type { Context } from './context.ts'
+import { wakeSandbox } from './hibernating.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { resumeSandbox } from './pausing.ts'
 import { takeUp } from './taking-up.ts'
@@ -14,6 +15,7 @@ export function awake(context: Context, live: LiveSandbox): EmbeddedSandbox | Pr
 /** The same for who has the turn already. */
 export async function wakeInTurn(context: Context, live: LiveSandbox): Promise<EmbeddedSandbox> {
   requireAlive(live.record)
+  if (live.record.state === 'hibernated') return await wakeSandbox(context, live)
   const machine = await takeUp(context, live)
   if (live.record.state !== 'running') await resumeSandbox(context, live)
   return machine
