@@ -11,7 +11,7 @@ import { nextMove, type Stop } from './next-move.ts'
 import type { AgentResult, Diff, ResumeOptions } from './options.ts'
 import { LogFailure, type Recorder } from './recorder.ts'
 import type { PendingCall, RunState } from './run-state.ts'
-import { admit, isSandboxLost, runTool } from './run-tool.ts'
+import { admit, attempt, isSandboxLost, runTool } from './run-tool.ts'
 import { judgeSubmission } from './submission.ts'
 
 const INTERRUPTED =
@@ -162,8 +162,12 @@ export class AgentRun {
       })
     if (begun) {
       const tool = this.#tools.find((one) => one.name === call.name)
-      await tool?.abandon?.(call.input, this.#context())
-      return await end('interrupted', INTERRUPTED)
+      const context = this.#context()
+      const { text } = await attempt(async () => {
+        await tool?.abandon?.(call.input, context)
+        return { text: INTERRUPTED }
+      }, context.signal)
+      return await end('interrupted', text)
     }
     const admission = await admit(this.#tools, call, this.#options, this.#control.signal)
     if ('outcome' in admission) return await end(admission.outcome, admission.text)

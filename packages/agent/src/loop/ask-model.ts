@@ -103,7 +103,7 @@ function distinct(calls: readonly ToolCall[]): readonly ToolCall[] {
 /** The provider found the conversation too long. Shortening it can help once; a model that finds the short one too long has no room at all. */
 async function shorten({ model, recorder }: Asking, failure: ModelFailure): Promise<Stop | null> {
   const { state } = recorder
-  const shortened = state.compactedSinceReply ? null : compact(state, model.contextTokens / 2)
+  const shortened = state.compactedSinceReply ? null : compact(state, model.contextTokens)
   if (shortened === null) return { reason: 'context_overflow', detail: failure.message }
   await recorder.record({ type: 'compacted', ...shortened })
   return null

@@ -1,7 +1,7 @@
 import type { Message } from '../models/model.ts'
 import type { RunState } from './run-state.ts'
 
-/** The conversation is shortened when it has this share of what the model takes, to the share below. */
+/** The conversation is shortened when it has this share of what the model takes, to the share below of it or of itself. */
 const FULL = 0.85
 const KEPT = 0.3
 /** A safe guess where no model has counted. */
@@ -23,13 +23,14 @@ export function isFull(state: RunState, contextTokens: number): boolean {
  * and it cannot fail. Null when there is nothing that could go.
  */
 export function compact(state: RunState, contextTokens: number): Compaction | null {
+  const mostKept = Math.min(contextTokens, estimateTokens(state.messages())) * KEPT
   const turns = state.turns
   let kept = 0
   let first = turns.length
   while (first > 1) {
     const tokens = estimateTokens(turns[first - 1]?.messages ?? [])
     // The newest turn stays in any case: its calls may wait for their answers.
-    if (first < turns.length && kept + tokens > contextTokens * KEPT) break
+    if (first < turns.length && kept + tokens > mostKept) break
     kept += tokens
     first--
   }

@@ -156,7 +156,7 @@ export class RunState {
   #end(event: Extract<AgentEvent, { type: 'tool_ended' }>): void {
     if (event.process !== undefined) this.processes.add(event.process)
     this.#callOf(event.id, (open) => {
-      open.answer = { id: event.id, name: event.name, text: event.observation, failed: event.outcome !== 'ok' }
+      open.answer = { id: event.id, name: event.name, text: event.observation }
       const call = JSON.stringify([event.name, open.call.input])
       this.past.push({ call, observation: event.observation, outcome: event.outcome })
       if (this.past.length > REMEMBERED_CALLS) this.past.shift()

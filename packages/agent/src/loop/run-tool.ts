@@ -73,7 +73,7 @@ export function isSandboxLost(error: unknown): boolean {
 
 /** Runs it and the hook after it. What the sandbox refuses is told to the model; a sandbox that is gone is thrown. */
 export async function runTool(tool: Tool, input: unknown, context: ToolContext, rules: Rules): Promise<ToolResult> {
-  const result = await attempt(tool, input, context)
+  const result = await attempt(() => tool.run(input, context), context.signal)
   try {
     const text = await rules.hooks?.afterTool?.({ name: tool.name, input }, result)
     return text === undefined ? result : { ...result, text }
@@ -82,12 +82,13 @@ export async function runTool(tool: Tool, input: unknown, context: ToolContext, 
   }
 }
 
-async function attempt(tool: Tool, input: unknown, context: ToolContext): Promise<ToolResult> {
+/** What fails in a sandbox is an answer like any other, except when the sandbox itself is gone. */
+export async function attempt(work: () => Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
   try {
-    return await tool.run(input, context)
+    return await work()
   } catch (error) {
     if (isSandboxLost(error)) throw error
-    if (context.signal.aborted) return { text: 'stopped because the run was stopped', failed: true, interrupted: true }
+    if (signal.aborted) return { text: 'stopped because the run was stopped', failed: true, interrupted: true }
     return { text: `failed: ${messageOf(error)}`, failed: true }
   }
 }

@@ -1,6 +1,7 @@
 import { runCommand } from '../tools/bash.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Diff } from './options.ts'
+import { attempt } from './run-tool.ts'
 
 /** The longest that the check of a submission may take. */
 const VERIFY_MS = 30 * 60_000
@@ -29,7 +30,9 @@ export async function judgeSubmission(
     return { accepted: false, changed, verified: null, text }
   }
   if (verify === null || changed === false) return { accepted: true, changed, verified: null, text: 'accepted' }
-  const result = await runCommand(verify, { timeoutMs: VERIFY_MS, waitMs: VERIFY_MS + 60_000 }, context)
+  const limits = { timeoutMs: VERIFY_MS, waitMs: VERIFY_MS + 60_000 }
+  const result = await attempt(() => runCommand(verify, limits, context), context.signal)
   if (result.failed !== true) return { accepted: true, changed, verified: true, text: 'accepted' }
-  return { accepted: false, changed, verified: false, text: `not accepted: ${verify}\n${result.text}` }
+  const verified = result.interrupted === true ? null : false
+  return { accepted: false, changed, verified, text: `not accepted: ${verify}\n${result.text}` }
 }

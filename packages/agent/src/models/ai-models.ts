@@ -120,7 +120,8 @@ function toModelMessage(message: Message): ModelMessage {
       type: 'tool-result' as const,
       toolCallId: answer.id,
       toolName: answer.name,
-      output: { type: answer.failed ? ('error-text' as const) : ('text' as const), value: answer.text },
+      // As plain text also when it failed: the text says so, and some providers would wrap an error in JSON.
+      output: { type: 'text' as const, value: answer.text },
     }))
     return { role: 'tool', content }
   }

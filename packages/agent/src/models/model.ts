@@ -11,7 +11,6 @@ export interface ToolAnswer {
   readonly id: string
   readonly name: string
   readonly text: string
-  readonly failed: boolean
 }
 
 /** The conversation in a form that no provider owns. */

@@ -27,12 +27,14 @@ export const grep: Tool = defineTool({
   subject: ({ path }) => path ?? '.',
   run: async ({ pattern, path = '.', include }, context) => {
     const names = include === undefined ? [] : [`--include=${include}`]
-    const command = ['grep', '-rnIE', '--exclude-dir=.git', ...names, '-e', pattern, '--', path]
+    const command = ['grep', '-rnE', '--exclude-dir=.git', ...names, '-e', pattern, '--', path]
     const { exitCode, stdout, stderr } = await search(command, context)
-    const lines = stdout.split('\n').filter((line) => line !== '')
+    const lines = stdout.split('\n').filter((line) => line !== '' && !/binary file .*matches$/i.test(line))
     // 1 is "nothing found"; with results, an unreadable file somewhere is no failure.
     if (lines.length === 0) {
-      return exitCode === 1 ? { text: 'nothing was found' } : { text: `grep failed: ${stderr.trim()}`, failed: true }
+      return stderr === '' && (exitCode === 1 || exitCode === 0)
+        ? { text: 'nothing was found' }
+        : { text: `grep failed: ${stderr.trim()}`, failed: true }
     }
     const shown = lines.slice(0, MOST_MATCHES).map((line) => line.slice(0, LINE_CHARACTERS))
     const more = lines.length > MOST_MATCHES ? `\n(only the first ${MOST_MATCHES} are shown; search for less)` : ''
