@@ -1,11 +1,34 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Sandboxes are real here: the suites below `tests` start machines, so they run one file at a time and get long timeouts. */
+/** What takes minutes. It comes first, so that nothing waits for it alone at the end. */
+const LONG = [
+  'tests/conformance.test.ts',
+  'tests/sdk-conformance.test.ts',
+  'tests/fork.test.ts',
+  'tests/security/security.test.ts',
+  'tests/hostile-guest.test.ts',
+  'packages/server/src/lifecycle/crashing.test.ts',
+  'guest/test/fuzz.test.ts',
+] as const
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return sorted.toSorted((one, other) => rank(one) - rank(other))
+  }
+}
+
+function rank({ moduleId }: TestSpecification): number {
+  const index = LONG.findIndex((name) => moduleId.endsWith(`/${name}`))
+  return index === -1 ? LONG.length : index
+}
+
+/** Sandboxes are real here: the suites below `tests` start machines, so that few files run at a time and get long timeouts. */
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Machines that are started ahead would take the processor from what is tested; who tests them turns it on.
-    env: { HEARTH_POOL: 'off' },
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         extends: true,
@@ -14,6 +37,7 @@ export default defineConfig({
           include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'guest/**/*.test.ts', 'bench/**/*.test.ts'],
           testTimeout: 20_000,
           hookTimeout: 20_000,
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -21,9 +45,10 @@ export default defineConfig({
         test: {
           name: 'sandboxes',
           include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
-          fileParallelism: false,
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 180_000,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -61,10 +61,12 @@ function list(directory: string): string[] {
 /** What ends soon but not at once (an exiting process, a closing descriptor) gets a moment to be gone. */
 export async function eventuallyEqual(take: () => Inventory, expected: Inventory, timeoutMs = 5000): Promise<void> {
   const deadline = Date.now() + timeoutMs
-  while (JSON.stringify(onlyNew(take(), expected)) !== JSON.stringify(expected) && Date.now() < deadline) {
+  for (;;) {
+    const found = onlyNew(take(), expected)
+    if (JSON.stringify(found) === JSON.stringify(expected)) return
+    if (Date.now() > deadline) return expect(found).toEqual(expected)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  expect(onlyNew(take(), expected)).toEqual(expected)
 }
 
 /** A control group that was there before may go at any time: another Hearth made it. */
