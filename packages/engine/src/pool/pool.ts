@@ -93,7 +93,12 @@ export class Pool {
   }
 
   /** The machine of this sandbox, if one waits for such. Null when none does, or when it did not become what was asked for. */
-  async claim(prepared: Prepared, record: UnownedRecord, signal?: AbortSignal): Promise<Machine | null> {
+  async claim(
+    prepared: Prepared,
+    record: UnownedRecord,
+    outfit: Outfit,
+    signal?: AbortSignal,
+  ): Promise<Machine | null> {
     const waiting = this.#take(prepared)
     if (waiting === null) return null
     const { configuration, info } = record
@@ -101,6 +106,7 @@ export class Pool {
       return await waiting.claim(record, {
         limits: info.limits,
         ...configuration,
+        ...outfit,
         ...(signal === undefined ? {} : { signal }),
       })
     } catch {

@@ -9,20 +9,15 @@ import { isAlive } from '../host/process-identity.ts'
 import { readRecord } from '../sandbox/sandbox-record.ts'
 
 /** Ends every machine that waited for a process that is gone: nobody else can claim it. The names of those that stay. */
-export async function sweepPool(
-  paths: HostPaths,
-  services: LinkServices,
-  isOld: (path: string) => Promise<boolean>,
-): Promise<string[]> {
+export async function sweepPool(paths: HostPaths, services: LinkServices): Promise<string[]> {
   const stay: string[] = []
   for (const name of await waitingNames(paths)) {
     const id = sandboxIdSchema.safeParse(name).data
     if (id === undefined) continue
     const directory = join(paths.pool, name)
-    // One that a crash has damaged names nobody.
+    // What a crash has damaged names nobody, and nothing runs before there is a record: whoever is just making one tries again.
     const record = await readRecord(directory).catch(() => null)
-    const owned = record === null ? !(await isOld(directory)) : isAlive(record.owner)
-    if (owned) stay.push(name)
+    if (record !== null && isAlive(record.owner)) stay.push(name)
     else await removeWaiting(id, record?.info.id ?? id, directory, services)
   }
   return stay

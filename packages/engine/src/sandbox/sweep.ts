@@ -32,7 +32,7 @@ export async function sweep(
   options: SweepOptions = {},
 ): Promise<void> {
   const isOld = oldness(options.graceMs ?? GRACE_MS)
-  const waiting = await sweepPool(paths, services, isOld)
+  const waiting = await sweepPool(paths, services)
   for (const name of await list(paths.sandboxes)) {
     const id = sandboxIdSchema.safeParse(name)
     if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services, snapshots, isOld)
