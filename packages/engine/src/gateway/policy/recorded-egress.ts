@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { REFUSALS, type Refusal } from '@hearth/contract'
+
+/** An entry of the timeline of a sandbox. Others than those of the network are passed over. */
+export interface RecordedEvent {
+  readonly type: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** A connection, or with a method and a path a request. */
+export interface Attempt {
+  readonly name: string
+  readonly port: number
+  readonly method: string | null
+  readonly path: string | null
+}
+
+export interface RecordedEgress {
+  /** Those whose content nobody looked at. */
+  readonly connections: readonly Attempt[]
+  readonly requests: readonly Attempt[]
+  readonly refused: readonly Attempt[]
+}
+
+/** What a policy decides; all else is refused whatever the policy says. */
+const BY_POLICY: ReadonlySet<Refusal> = new Set([
+  'name_not_allowed',
+  'port_not_allowed',
+  'denied',
+  'method_not_allowed',
+  'path_not_allowed',
+])
+
+const reached = { name: z.string(), port: z.int() }
+const connectionSchema = z.object({
+  ...reached,
+  protocol: z.string(),
+  sentBytes: z.number(),
+  receivedBytes: z.number(),
+  failure: z.string().nullable(),
+})
+const requestSchema = z.object({ ...reached, method: z.string(), path: z.string() })
+const refusalSchema = z.object({
+  name: z.string(),
+  port: z.int().nullable(),
+  refusal: z.enum(REFUSALS),
+  message: z.string(),
+  method: z.string().optional(),
+  path: z.string().optional(),
+})
+
+export function readRecord(events: Iterable<RecordedEvent>): RecordedEgress {
+  const connections: z.output<typeof connectionSchema>[] = []
+  const requests: Attempt[] = []
+  const refusals: z.output<typeof refusalSchema>[] = []
+  for (const { type, data } of events) {
+    if (type === 'network.connection') connections.push(connectionSchema.parse(data))
+    if (type === 'network.request') requests.push(requestSchema.parse(data))
+    if (type === 'network.refused') refusals.push(refusalSchema.parse(data))
+  }
+  const ended = new Set(refusals.map(({ name, port, message }) => JSON.stringify([name, port, message])))
+  const isWhole = ({
+    name,
+    port,
+    protocol,
+    sentBytes,
+    receivedBytes,
+    failure,
+  }: (typeof connections)[number]): boolean =>
+    (protocol === 'tcp' || protocol === 'tls') &&
+    // Nothing was said in it, or it was refused before it was carried: it needs nothing.
+    sentBytes + receivedBytes > 0 &&
+    !ended.has(JSON.stringify([name, port, failure]))
+  return {
+    connections: distinct(
+      connections.filter(isWhole).map(({ name, port }) => ({ name, port, method: null, path: null })),
+    ),
+    requests: distinct(requests.map(({ name, port, method, path }) => ({ name, port, method, path }))),
+    refused: distinct(
+      refusals.flatMap(({ name, port, refusal, method = null, path = null }) =>
+        port === null || !BY_POLICY.has(refusal) ? [] : [{ name, port, method, path }],
+      ),
+    ),
+  }
+}
+
+function distinct(attempts: readonly Attempt[]): Attempt[] {
+  return [...new Map(attempts.map((attempt) => [JSON.stringify(attempt), attempt])).values()]
+}
