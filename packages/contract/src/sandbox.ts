@@ -74,13 +74,28 @@ export interface RunCodeOptions {
   /** Names the step of the caller's work that it belongs to, in the record that a server keeps. */
   readonly step?: string
   readonly signal?: AbortSignal
+  /** Told of output and of what is shown while the cell runs; over the HTTP API, when it has ended. */
+  readonly onEvent?: (event: CodeEvent) => void
 }
+
+/** Something that a cell shows: by MIME type, images in base64 and what is JSON as text. */
+export interface CodeDisplay {
+  /** The value of the last expression; everything else was shown on the way. */
+  readonly main: boolean
+  readonly data: Readonly<Record<string, string>>
+}
+
+export type CodeEvent =
+  | { readonly type: 'output'; readonly stream: 'stdout' | 'stderr'; readonly text: string }
+  | { readonly type: 'display'; readonly display: CodeDisplay }
 
 export interface CodeResult {
   readonly stdout: string
   readonly stderr: string
   /** The value of the last expression as text, if there was one. */
   readonly text: string | null
+  /** Values, figures and tables that have more forms than text, and what was shown with `display`. In Python alone. */
+  readonly displays: readonly CodeDisplay[]
   readonly error: { readonly name: string; readonly message: string; readonly traceback: string } | null
   readonly durationMs: number
   /** After a timeout or an out-of-memory the interpreter is started anew and its state is lost. */

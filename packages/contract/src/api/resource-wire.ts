@@ -32,7 +32,7 @@ export const codeResultSchema = z
     stdout: z.string(),
     stderr: z.string(),
     text: z.string().nullable(),
-    displays: z.array(z.object({ main: z.boolean(), data: z.record(z.string(), z.string()) })),
+    displays: z.array(z.object({ main: z.boolean(), data: z.record(z.string(), z.string()) })).readonly(),
     error: z.object({ name: z.string(), message: z.string(), traceback: z.string() }).nullable(),
     durationMs: z.number(),
     timedOut: z.boolean(),

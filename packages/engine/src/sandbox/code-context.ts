@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import {
   BOUNDS,
   HearthError,
+  type CodeEvent,
   type CodeLanguage,
   type CodeResult,
   type Process,
@@ -16,7 +17,8 @@ import { INTERPRETERS } from './interpreters.ts'
 interface CellLimits {
   readonly timeoutMs: number
   readonly outputBytes: number
-  readonly signal: AbortSignal | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly onEvent?: ((event: CodeEvent) => void) | undefined
 }
 
 interface Running {
@@ -78,7 +80,7 @@ export class CodeContext {
     // Starting takes a while, in which a capture may have begun; from here to the request nothing comes in between.
     await this.#options.mayBegin()
     const mark = randomBytes(12).toString('hex')
-    const cell = new CellOutput(mark, limits.outputBytes)
+    const cell = new CellOutput(mark, limits.outputBytes, limits.onEvent)
     this.#cell = cell
     this.#mark = mark
     const started = performance.now()

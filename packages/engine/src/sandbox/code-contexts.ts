@@ -3,6 +3,7 @@ import {
   CODE_LANGUAGES,
   HearthError,
   parseInput,
+  type CodeEvent,
   stepSchema,
   type CodeLanguage,
   type CodeResult,
@@ -24,6 +25,7 @@ const optionsSchema = z.strictObject({
   context: z.string().min(1).max(64).default('default'),
   step: stepSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
+  onEvent: z.custom<(event: CodeEvent) => void>((value) => typeof value === 'function').optional(),
 })
 
 /** The interpreters of one sandbox, by language and context name; each keeps its state between cells. */
@@ -45,13 +47,17 @@ export class CodeContexts {
   }
 
   async run(code: string, options: RunCodeOptions, limits: Limits): Promise<CodeResult> {
-    const { language, context, timeoutMs, signal } = parseInput(optionsSchema, options, 'options')
+    const { language, context, timeoutMs, ...rest } = parseInput(optionsSchema, options, 'options')
     const text = parseInput(codeSchema, code, 'code')
     if (!this.#capabilities.processes) {
       throw new HearthError('capability_unsupported', 'this rung has no interpreters to run code with')
     }
     const entry = this.#contexts.get(keyOf(language, context)) ?? this.#open(language, context, null)
-    return await entry.run(text, { timeoutMs: timeoutMs ?? limits.wallTimeMs, outputBytes: limits.outputBytes, signal })
+    return await entry.run(text, {
+      timeoutMs: timeoutMs ?? limits.wallTimeMs,
+      outputBytes: limits.outputBytes,
+      ...rest,
+    })
   }
 
   /** Does something while no cell begins. It is given the interpreters as a copy of the sandbox would find them. */

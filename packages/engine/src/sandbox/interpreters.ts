@@ -9,10 +9,11 @@ export interface Interpreter {
 }
 
 const source = (file: string): string => readFileSync(new URL(`interpreters/${file}`, import.meta.url), 'utf8')
+const PYTHON = ['python-display.py', 'python-charts.py', 'python.py'].map(source).join('\n')
 const asJson = (mark: string, code: string): string => `${JSON.stringify({ mark, code })}\n`
 
 export const INTERPRETERS: Readonly<Record<CodeLanguage, Interpreter>> = {
-  python: { command: ['python3', '-u', '-c', source('python.py')], request: asJson },
+  python: { command: ['python3', '-u', '-c', PYTHON], request: asJson },
   javascript: { command: ['node', '-e', source('javascript.cjs')], request: asJson },
   bash: {
     command: ['bash', '-c', source('bash.sh')],

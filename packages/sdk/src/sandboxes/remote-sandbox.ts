@@ -103,9 +103,14 @@ export class RemoteSandbox implements Sandbox {
   }
 
   async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
-    const { signal, ...rest } = options
+    const { signal, onEvent, ...rest } = options
     const json = { code, ...rest }
-    return await this.#client.json<CodeResult>({ method: 'POST', path: '/code', json, signal, timeoutMs: null })
+    const result = await this.#client.json<CodeResult>({ method: 'POST', path: '/code', json, signal, timeoutMs: null })
+    for (const stream of ['stdout', 'stderr'] as const) {
+      if (result[stream] !== '') onEvent?.({ type: 'output', stream, text: result[stream] })
+    }
+    for (const display of result.displays) onEvent?.({ type: 'display', display })
+    return result
   }
 
   async watch(

@@ -1,6 +1,6 @@
 # Runs cells in one namespace. A request is a line of JSON on standard input: {"mark": ..., "code": ...}.
 # The cell's own output goes straight to standard output and error; the mark ends it on both.
-import ast, json, linecache, os, sys, traceback
+import ast, linecache, traceback
 
 
 def main():
@@ -9,9 +9,11 @@ def main():
     os.dup2(null, 0)
     os.close(null)
     sys.argv = [""]
-    namespace = {"__name__": "__main__", "__builtins__": __builtins__}
+    namespace = {"__name__": "__main__", "__builtins__": __builtins__, "display": display}
+    install_figures()
     for number, line in enumerate(requests, 1):
         request = json.loads(line)
+        state["mark"] = request["mark"]
         answer = run(request["code"], f"<cell {number}>", namespace)
         flush(sys.stdout)
         flush(sys.stderr)
@@ -29,7 +31,11 @@ def run(code, name, namespace):
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         evaluate(compile(tree, name, "exec", flags), namespace)
         value = None if last is None else evaluate(compile(last, name, "eval", flags), namespace)
-        return {"text": None if value is None else repr(value), "error": None}
+        text = None if value is None else repr(value)
+        if value is not None:
+            show(forms_of(value, text), main=True)
+        show_figures()
+        return {"text": text, "error": None}
     except BaseException as error:
         text = "".join(traceback.format_exception(type(error), error, hide_driver(error.__traceback__)))
         return {"text": None, "error": {"name": type(error).__name__, "message": str(error), "traceback": text}}
@@ -48,25 +54,10 @@ def evaluate(code, namespace):
     return result
 
 
-state = {}
-
-
 def hide_driver(trace):
     while trace is not None and not trace.tb_frame.f_code.co_filename.startswith("<cell "):
         trace = trace.tb_next
     return trace
-
-
-def flush(stream):
-    try:
-        stream.flush()
-    except Exception:
-        pass  # The cell may have closed or replaced it; its own output is its own business.
-
-
-def write_all(descriptor, data):
-    while data:
-        data = data[os.write(descriptor, data):]
 
 
 main()
