@@ -1,7 +1,7 @@
-import type { RemoteSandbox, SandboxDetails, Stats } from '@hearth/sdk'
+import type { RemoteSandbox, SandboxDetails, SleepOptions, Stats } from '@hearth/sdk'
 import { allOf } from '../all-of.ts'
 import { presentList, presentOne, type View } from '../output/present.ts'
-import { sandboxFacts, sandboxView } from '../output/sandbox-view.ts'
+import { sandboxFacts, sandboxView, sleepText } from '../output/sandbox-view.ts'
 import { formatBytes, table } from '../output/table.ts'
 import { formatDuration } from '../output/time.ts'
 import { eachSandbox } from '../server/each-named.ts'
@@ -22,6 +22,25 @@ export async function pause(names: readonly string[], options: ServerOptions): P
 
 export async function resume(names: readonly string[], options: ServerOptions): Promise<number> {
   return await change(names, options, (sandbox) => sandbox.resume())
+}
+
+export async function hibernate(names: readonly string[], options: SleepOptions & ServerOptions): Promise<number> {
+  return await change(names, options, (sandbox) => sandbox.hibernate(memoryOf(options)), sleepView)
+}
+
+export async function wake(names: readonly string[], options: SleepOptions & ServerOptions): Promise<number> {
+  return await change(names, options, (sandbox) => sandbox.wake(memoryOf(options)))
+}
+
+function memoryOf({ memory }: SleepOptions): SleepOptions {
+  return memory === undefined ? {} : { memory }
+}
+
+/** What was put to sleep, and whether its processes were. */
+const sleepView: View<SandboxDetails> = {
+  header: ['ID', 'STATE', 'PROCESSES'],
+  id: ({ id }) => id,
+  row: ({ id, state, hibernation }) => [id, state, hibernation === null ? '' : sleepText(hibernation)],
 }
 
 export async function renew(names: readonly string[], options: ServerOptions & { ttl?: number }): Promise<number> {

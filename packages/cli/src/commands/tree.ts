@@ -38,5 +38,5 @@ async function families(hearth: Hearth): Promise<Relative[]> {
 }
 
 function asRelative({ id, parent, origin, state, createdAt, metadata }: SandboxDetails): Relative {
-  return { id, parent, origin: origin ?? null, state, createdAt, metadata }
+  return { id, parent, origin, state, createdAt, metadata }
 }

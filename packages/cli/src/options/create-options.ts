@@ -1,32 +1,37 @@
 import type { Command } from 'commander'
-import type { CreateSandbox } from '@hearth/sdk'
+import type { CreateSandbox, IdleAction } from '@hearth/sdk'
+import { memoryChoice, type MemoryChoice } from './memory-option.ts'
 import { parseDuration } from './quantity.ts'
 import { addSandboxOptions, sandboxFields, withoutUndefined, type SandboxOptions } from './sandbox-options.ts'
 
 /** What only a sandbox that stays has. */
-export interface CreateOptions extends SandboxOptions {
+export interface CreateOptions extends Omit<SandboxOptions, 'memory'> {
   /** A snapshot, as a person names it. */
   readonly from?: string
+  readonly memory?: MemoryChoice
   readonly ttl?: number
   readonly idle?: number
-  readonly idleAction?: 'pause' | 'kill'
+  readonly idleAction?: IdleAction
   readonly persistent?: boolean
 }
 
 export function addCreateOptions(command: Command): Command {
-  return addSandboxOptions(command, 'longest run of one command that is waited for, like 30s or 10m')
+  return addSandboxOptions(command, 'longest run of one command that is waited for, like 30s or 10m', memoryChoice())
     .option('--from <snapshot>', 'a copy of this snapshot, by id or name, instead of a template')
     .option('--ttl <duration>', 'it ends after this time, like 10m (default: 1h)', parseDuration)
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
-    .option('--idle-action <action>', 'pause or kill, with --idle')
+    .option('--idle-action <action>', 'pause, hibernate or kill, with --idle')
     .option('--persistent', 'no deadline; needs a key that may')
 }
 
 /** Names and ranges are checked by the server, which knows them. */
 export function createSpecOf(options: CreateOptions): CreateSandbox {
+  const { memory, ...rest } = options
+  const limit = memory?.limit === undefined ? {} : { memory: memory.limit }
   return {
-    ...sandboxFields(options, options.timeout),
+    ...sandboxFields({ ...rest, ...limit }, options.timeout),
     ...withoutUndefined({
+      memory: memory?.mode,
       ttlMs: options.ttl,
       idleMs: options.idle,
       idleAction: options.idleAction,

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Rung, SandboxSpec } from '@hearth/contract'
 import { collectPair, parseCount, parseCpus, parseDuration, parseSize } from './quantity.ts'
 
@@ -20,7 +20,14 @@ export interface SandboxOptions {
 
 const COMMAND_TIMEOUT = 'end the command after this time, like 30s or 10m'
 
-export function addSandboxOptions(command: Command, timeout = COMMAND_TIMEOUT): Command {
+export const MEMORY_LIMIT = 'memory limit, like 512M'
+
+/** `memory`: an option of that name which means more than the limit. */
+export function addSandboxOptions(
+  command: Command,
+  timeout = COMMAND_TIMEOUT,
+  memory = new Option('--memory <size>', MEMORY_LIMIT).argParser(parseSize),
+): Command {
   return command
     .option('--rung <name>', 'exactly this rung: simulated, process, container, gvisor or microvm')
     .option('--at-least <name>', 'this rung or a stronger one')
@@ -29,7 +36,7 @@ export function addSandboxOptions(command: Command, timeout = COMMAND_TIMEOUT): 
     .option('--workdir <path>', 'working directory inside')
     .option('--user <name>', 'user inside')
     .option('--timeout <duration>', timeout, parseDuration)
-    .option('--memory <size>', 'memory limit, like 512M', parseSize)
+    .addOption(memory)
     .option('--cpus <number>', 'processor limit in cores, like 0.5', parseCpus)
     .option('--pids <number>', 'limit of processes and threads', parseCount)
     .option('--disk <size>', 'disk limit, like 2G', parseSize)

@@ -28,10 +28,11 @@ export const sandboxView: View<SandboxDetails> = {
 
 /** All of one sandbox, a line for each fact. */
 export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: string][] {
-  const { limits, idleMs, idleAction, parent, origin, reason, expiresAt } = sandbox
+  const { limits, idleMs, idleAction, parent, origin, reason, expiresAt, hibernation } = sandbox
   const facts: [string, string | null][] = [
     ['id', sandbox.id],
     ['state', sandbox.state],
+    ['processes', hibernation === null ? null : sleepText(hibernation)],
     ['reason', reason === null ? null : printable(reason)],
     ['rung', `${sandbox.rung} (${sandbox.driver})`],
     ['template', printable(sandbox.template)],
@@ -39,7 +40,7 @@ export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: str
     ['ends', expiresAt === null ? 'never' : `${formatMoment(expiresAt)} (${formatUntil(expiresAt)})`],
     ['idle', idleMs === null ? null : `${idleAction ?? 'kill'} after ${formatDuration(idleMs)}`],
     ['parent', parent],
-    ['origin', origin ?? null],
+    ['origin', origin],
     ['metadata', Object.keys(sandbox.metadata).length === 0 ? null : metadataText(sandbox.metadata)],
     ['memory', formatBytes(limits.memoryBytes)],
     ['cpus', String(limits.cpus)],
@@ -47,6 +48,11 @@ export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: str
     ['disk', formatBytes(limits.diskBytes)],
   ]
   return facts.filter((fact): fact is [string, string] => fact[1] !== null)
+}
+
+/** What became of the processes of one that is hibernated. */
+export function sleepText({ memory, reason }: NonNullable<SandboxDetails['hibernation']>): string {
+  return memory ? 'go on when it wakes' : `ended: ${printable(reason ?? '')}`
 }
 
 export function metadataText(metadata: Readonly<Record<string, string>>): string {

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
+import type { SleepOptions } from '@hearth/sdk'
 import type { ListOptions } from '../commands/list.ts'
 import { addCreateOptions, type CreateOptions } from '../options/create-options.ts'
+import { memoryOption } from '../options/memory-option.ts'
 import { collectPair, parseDuration } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
@@ -23,6 +25,7 @@ export function addSandboxCommands(program: Command, finish: Finish): void {
   remote(program.command('resume').description('thaw all processes'))
     .argument('<ids...>', IDS)
     .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).resume(ids, options)))
+  addSleep(program, finish)
   addRenew(program, finish)
   const remove = remote(program.command('rm').description('end sandboxes and remove all that is in them'))
     .argument('<ids...>', IDS)
@@ -48,7 +51,7 @@ function addList(program: Command, finish: Finish): void {
     .command('ls')
     .description('list sandboxes, newest first')
     .option('-a, --all', 'also those that have ended')
-    .option('--state <name>', 'only in this state, like running or paused')
+    .option('--state <name>', 'only in this state, like running or hibernated')
     .option('--rung <name>', 'only on this rung')
     .option('--meta <KEY=VALUE>', 'only with this label (repeatable)', collectPair)
   remote(command).action(async (options: ListOptions) =>
@@ -60,6 +63,23 @@ function addStats(program: Command, finish: Finish): void {
   remote(program.command('stats').description('what sandboxes use: memory, processor, processes, disk'))
     .argument('[ids...]', 'default: all that run')
     .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).stats(ids, options)))
+}
+
+function addSleep(program: Command, finish: Finish): void {
+  const description = 'write sandboxes to disk and end their machines; the next call into one wakes it'
+  const hibernate = remote(program.command('hibernate').description(description))
+    .argument('<ids...>', IDS)
+    .addOption(memoryOption())
+    .action(async (ids: string[], options: SleepOptions & ServerOptions) =>
+      finish(await (await load()).hibernate(ids, options)),
+    )
+  examples(hibernate, ['hearth hibernate sb_01k9x3m2qv7t5w8e4r6y', 'hearth create --idle 10m --idle-action hibernate'])
+  remote(program.command('wake').description('give hibernated sandboxes their machines again'))
+    .argument('<ids...>', IDS)
+    .addOption(memoryOption('whether their processes go on; none: only their files'))
+    .action(async (ids: string[], options: SleepOptions & ServerOptions) =>
+      finish(await (await load()).wake(ids, options)),
+    )
 }
 
 function addRenew(program: Command, finish: Finish): void {

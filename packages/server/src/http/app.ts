@@ -17,6 +17,7 @@ import { poolRoutes } from './routes/pool.ts'
 import { portRoutes } from './routes/ports.ts'
 import { processRoutes } from './routes/processes.ts'
 import { sandboxRoutes } from './routes/sandboxes.ts'
+import { sleepRoutes } from './routes/sleep.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { systemRoutes } from './routes/system.ts'
 import { tenantRoutes } from './routes/tenants.ts'
@@ -58,6 +59,7 @@ export function createApp(services: Services, operations: Operations): App {
   webSocketRoutes(app, services)
   portRoutes(app, services)
   copyRoutes(app, services)
+  sleepRoutes(app, services)
   snapshotRoutes(app, services)
   eventRoutes(app, services)
   keyRoutes(app, services)
