@@ -1,13 +1,14 @@
 import { HearthError } from '@hearth/contract'
 import type { InspectedConnection } from '../connection.ts'
+import { PushRefusedError } from '../secrets/git-push.ts'
 import { checkRequest } from './check-request.ts'
 import { allowedTrailers } from './hop-by-hop.ts'
 import type { HttpLimits } from './limits.ts'
-import { without, type Inbound, type Outgoing, type UpstreamRequest, type UpstreamResponse } from './message.ts'
+import type { Inbound, Outgoing, UpstreamRequest, UpstreamResponse } from './message.ts'
 import { prepareRequest, type PreparedRequest } from './prepare-request.ts'
 import { prepareResponse } from './prepare-response.ts'
 import { discard, pump } from './pump.ts'
-import { answer, refusalOf, refuse, upstreamFailed } from './refusal.ts'
+import { answer, answerPush, refusalOf, refuse, upstreamFailed } from './refusal.ts'
 import { recordRefusal, recordRequest } from './request-record.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -24,13 +25,9 @@ export async function exchange(context: ExchangeContext, inbound: Inbound): Prom
   let request: UpstreamRequest | null = null
   try {
     prepared = await prepare(context, inbound)
-    if (prepared.answered !== null) {
-      recordRequest(connection, prepared, prepared.answered(inbound))
-      return
-    }
     request = await send(context, inbound, prepared)
     const response = await request.response
-    recordRequest(connection, prepared, response.status)
+    recordRequest(connection, inbound, prepared, response.status)
     await relay(context, inbound, request, response)
   } catch (error) {
     request?.abort()
@@ -49,29 +46,19 @@ export async function prepare(context: ExchangeContext, inbound: Inbound): Promi
   return await prepareRequest(connection, inbound, checked, verdict.named, limits)
 }
 
-export function outgoingOf({ connection }: ExchangeContext, prepared: PreparedRequest): Outgoing {
-  const { method, target, headers, body, hasBody } = prepared
-  const { name, port, secure } = connection
-  const framed =
-    body === null ? headers : [...without(headers, 'content-length'), ['content-length', String(body.length)] as const]
-  return {
-    method,
-    target,
-    host: port === (secure ? 443 : 80) ? name : `${name}:${port}`,
-    headers: framed,
-    hasBody: body === null ? hasBody : body.length > 0,
-  }
+export function outgoingOf({ method, target, host, headers, body }: PreparedRequest): Outgoing {
+  return { method, target, host, headers, hasBody: Buffer.isBuffer(body) ? body.length > 0 : body !== null }
 }
 
 /** Sends the request; its body follows while the answer is awaited. A server that had just closed the connection is asked again. */
 async function send(context: ExchangeContext, inbound: Inbound, prepared: PreparedRequest): Promise<UpstreamRequest> {
-  const outgoing = outgoingOf(context, prepared)
+  const outgoing = outgoingOf(prepared)
   const proceed = (): void => inbound.reply.proceed()
   const request = await context.upstream.request(outgoing, proceed)
   inbound.reply.sink.once('close', () => {
     if (!inbound.reply.sink.writableFinished) request.abort()
   })
-  if (outgoing.hasBody) return { ...request, response: bodyThenResponse(inbound, prepared, request) }
+  if (outgoing.hasBody) return { ...request, response: bodyThenResponse(context, inbound, prepared, request) }
   request.end([])
   const response = request.response.catch(async (error: unknown) => {
     if (!request.reused() || inbound.reply.sink.destroyed) throw error
@@ -84,28 +71,34 @@ async function send(context: ExchangeContext, inbound: Inbound, prepared: Prepar
 
 /** A body that may not pass makes the whole request fail; a server that answers before it has read everything is heard. */
 function bodyThenResponse(
+  context: ExchangeContext,
   inbound: Inbound,
   prepared: PreparedRequest,
   request: UpstreamRequest,
 ): Promise<UpstreamResponse> {
-  const sent = sendBody(inbound, prepared, request)
+  const sent = sendBody(context, inbound, prepared, request)
   sent.catch((error: unknown) => {
     request.abort()
-    if (inbound.reply.begun) inbound.reply.abort()
-    return error
+    // The answer had begun already, so that nobody else hears of it.
+    if (inbound.reply.begun) fail(context, inbound, prepared, error)
   })
   return Promise.race([request.response, sent.then(() => request.response)])
 }
 
-async function sendBody(inbound: Inbound, prepared: PreparedRequest, request: UpstreamRequest): Promise<void> {
-  if (prepared.body !== null) {
-    request.sink.write(prepared.body)
+async function sendBody(
+  { connection }: ExchangeContext,
+  inbound: Inbound,
+  { body, filter }: PreparedRequest,
+  request: UpstreamRequest,
+): Promise<void> {
+  if (body === null || Buffer.isBuffer(body)) {
+    if (body !== null) request.sink.write(body)
     request.end([])
     return
   }
-  if ((await pump(inbound.body, request.sink, prepared.filter)) === 'closed') return
+  if ((await pump(body, request.sink, filter)) === 'closed') return
   const trailers = allowedTrailers(inbound.trailers())
-  prepared.checkTrailers(trailers)
+  connection.secrets.watch.check(trailers.flat().join('\n'), 'the trailers')
   request.end(trailers)
 }
 
@@ -137,11 +130,16 @@ export function fail(
   error: unknown,
 ): void {
   const { connection } = context
+  if (error instanceof PushRefusedError) {
+    recordRefusal(connection, error.refusal, inbound)
+    answerPush(inbound, error.report)
+    return
+  }
   const failure = HearthError.isInstance(error)
     ? error
     : upstreamFailed(error instanceof Error ? error.message : String(error), error)
   if (refusalOf(failure) !== null) recordRefusal(connection, failure, inbound)
   if (inbound.reply.begun || inbound.reply.sink.destroyed) return inbound.reply.abort()
   const status = answer(inbound, failure)
-  if (refusalOf(failure) === null && prepared !== null) recordRequest(connection, prepared, status)
+  if (refusalOf(failure) === null && prepared !== null) recordRequest(connection, inbound, prepared, status)
 }

@@ -24,5 +24,5 @@ export const HTTP_LIMITS: HttpLimits = {
   headMs: 120_000,
   idleMs: 900_000,
   bodyBytes: 4 * 1024 * 1024,
-  discardBytes: 16 * 1024 * 1024,
+  discardBytes: 64 * 1024 * 1024,
 }

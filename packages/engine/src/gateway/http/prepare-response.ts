@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { InspectedConnection } from '../connection.ts'
+import { codingsOf, Decoded } from './content-coding.ts'
 import { allowedTrailers, withoutHopByHop } from './hop-by-hop.ts'
-import type { Headers, Inbound, UpstreamResponse } from './message.ts'
+import { without, type Header, type Headers, type Inbound, type UpstreamResponse } from './message.ts'
 import type { Filter } from './pump.ts'
+import { upstreamFailed } from './refusal.ts'
 
 /** An answer as the sandbox may see it. */
 interface PreparedResponse {
@@ -15,16 +17,50 @@ interface PreparedResponse {
 }
 
 export function prepareResponse(
-  _connection: InspectedConnection,
+  connection: InspectedConnection,
   inbound: Inbound,
   response: UpstreamResponse,
 ): PreparedResponse {
   const bodiless = inbound.method === 'HEAD' || response.status === 204 || response.status === 304
+  const headers = withoutHopByHop(response.headers)
+  const body = bodiless ? null : response.body
+  const trailers = (): Headers => allowedTrailers(response.trailers())
+  const { secrets, name } = connection
+  if (secrets.empty) return { reason: response.reason, headers, body, filter: null, trailers }
+  // Nobody asked for a part: two of them could hold one half of a secret each.
+  if (response.status === 206 && secrets.boundTo(name)) throw upstreamFailed('the server sent a part of an answer')
+  const scrubbed = scrubHeaders(headers, connection)
   return {
-    reason: response.reason,
-    headers: withoutHopByHop(response.headers),
-    body: bodiless ? null : response.body,
-    filter: null,
-    trailers: () => allowedTrailers(response.trailers()),
+    reason: secrets.scrubber.text(response.reason),
+    ...(body === null ? { headers: scrubbed, body } : decode(scrubbed, body)),
+    filter: secrets.scrubber.stream(),
+    trailers: () => scrubHeaders(trailers(), connection),
   }
+}
+
+/** What cannot be decoded cannot be searched for secrets, and is not passed on. */
+function decode(headers: Headers, body: Readable): { headers: Headers; body: Readable } {
+  const codings = codingsOf(headers)
+  if (codings === null)
+    throw upstreamFailed('the server encoded its answer in a way that cannot be searched for secrets')
+  if (codings.length === 0) return { headers, body }
+  let decoded = body
+  for (const coding of codings) {
+    const next = new Decoded(coding)
+    const before = decoded
+    before.on('error', (error) => next.destroy(error))
+    before.once('close', () => {
+      if (!before.readableEnded) next.destroy(new Error('the body broke off'))
+    })
+    decoded = before.pipe(next)
+  }
+  return { headers: without(headers, 'content-encoding', 'content-length', 'accept-ranges'), body: decoded }
+}
+
+export function scrubHeaders(headers: Headers, { secrets }: InspectedConnection): Headers {
+  // Names of headers lose their case on the way, so that a value in one of them is looked for without it.
+  const values = secrets.all.map(({ value }) => value.toLowerCase())
+  return headers
+    .filter(([name]) => !values.some((value) => name.toLowerCase().includes(value)))
+    .map(([name, value]): Header => [name, secrets.scrubber.text(value)])
 }

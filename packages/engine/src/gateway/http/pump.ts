@@ -66,29 +66,52 @@ export function discard(source: Readable, bytes: number): void {
 }
 
 /** The whole body, or null when it is longer; what was read of it is put back then. */
-export function readWhole(source: Readable, limit: number): Promise<Buffer | null> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer | null>()
+export async function readWhole(source: Readable, limit: number): Promise<Buffer | null> {
+  const { bytes, ended } = await readStart(source, limit, () => false)
+  return ended ? bytes : null
+}
+
+/** The first bytes of a body: until they are enough, more than the limit, or all. Unless they are all, they are put back for who reads on. */
+export function readStart(
+  source: Readable,
+  limit: number,
+  enough: (bytes: Buffer) => boolean,
+): Promise<{ readonly bytes: Buffer; readonly ended: boolean }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ bytes: Buffer; ended: boolean }>()
   const chunks: Buffer[] = []
   let length = 0
-  const onData = (chunk: Buffer): void => {
+  let tried = 0
+  const take = (chunk: Buffer): void => {
     chunks.push(chunk)
     length += chunk.length
-    if (length <= limit) return
+    // Tried at each doubling only: a body that comes byte by byte must not cost more than its size.
+    if (length <= limit && (length < 2 * tried || !enough(Buffer.concat(chunks)))) {
+      tried = length < 2 * tried ? tried : length
+      return
+    }
     detach()
     source.pause()
-    source.unshift(Buffer.concat(chunks))
-    resolve(null)
+    const bytes = Buffer.concat(chunks)
+    source.unshift(bytes)
+    resolve({ bytes, ended: false })
+  }
+  const fail = (error: unknown): void => {
+    detach()
+    reject(error instanceof Error ? error : new Error(String(error)))
+  }
+  const onData = (chunk: Buffer): void => {
+    try {
+      take(chunk)
+    } catch (error) {
+      fail(error)
+    }
   }
   const onEnd = (): void => {
     detach()
-    resolve(Buffer.concat(chunks))
+    resolve({ bytes: Buffer.concat(chunks), ended: true })
   }
-  const onBroken = (): void => {
-    detach()
-    reject(new Error('the body broke off'))
-  }
-  const detach = (): void =>
-    void source.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
-  source.on('error', onBroken).on('close', onBroken).on('end', onEnd).on('data', onData)
+  const onClose = (): void => fail(new Error('the body broke off'))
+  const detach = (): void => void source.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
+  source.on('error', fail).on('close', onClose).on('end', onEnd).on('data', onData)
   return promise
 }

@@ -7,6 +7,7 @@ const SUGGESTIONS: Partial<Record<Refusal, string>> = {
     'This value stands for a secret. Send it only to the name and in the place that the secret is bound to; it is replaced there.',
   malformed: 'Send the request in the plain form that every server reads the same way.',
   protocol_not_allowed: 'Use HTTP/1.1, HTTP/2 or WebSocket directly, without a proxy in between.',
+  branch_not_allowed: 'Push to one of the branches that the message names.',
   name_mismatch: 'Send `Host` (or `:authority`) with the name that the connection was made for.',
 }
 
@@ -56,4 +57,15 @@ export function answer(inbound: Inbound, error: HearthError): number {
   if (inbound.method !== 'HEAD') inbound.reply.sink.write(body)
   inbound.reply.end([])
   return status
+}
+
+/** Git shows the reason of a refused push only when the request itself succeeds. */
+export function answerPush(inbound: Inbound, report: Buffer): void {
+  inbound.reply.begin(200, '', [
+    ['content-type', 'application/x-git-receive-pack-result'],
+    ['content-length', String(report.length)],
+    ['cache-control', 'no-store'],
+  ])
+  inbound.reply.sink.write(report)
+  inbound.reply.end([])
 }

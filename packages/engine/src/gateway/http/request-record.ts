@@ -18,11 +18,11 @@ function shown({ method, target }: Noted): { method: string; path: string } {
 
 export function recordRequest(
   connection: InspectedConnection,
-  request: Noted & { readonly named: boolean; readonly secrets: readonly string[] },
+  request: Noted,
+  { named, secrets }: { readonly named: boolean; readonly secrets: readonly string[] },
   status: number | null,
 ): void {
   const { name, port, process } = connection
-  const { named, secrets } = request
   connection.recorder.add({ kind: 'request', name, port, process, named, ...shown(request), status, secrets })
 }
 

@@ -15,13 +15,13 @@ export async function upgradeExchange(context: ExchangeContext, upgrade: Upgrade
   try {
     prepared = await prepare(context, inbound)
     if (inbound.hasBody) throw refuse('malformed', 'a request for a WebSocket has no body')
-    const outgoing = outgoingOf(context, prepared)
+    const outgoing = outgoingOf(prepared)
     const headers: Headers = [...outgoing.headers, ['Upgrade', 'websocket']]
     request = await context.upstream.request({ ...outgoing, headers }, () => undefined)
     socket.once('close', () => request?.abort())
     request.end([])
     const response = await request.response
-    recordRequest(context.connection, prepared, response.status)
+    recordRequest(context.connection, inbound, prepared, response.status)
     if (isSwitched(response)) join(upgrade, response)
     else await relay(context, inbound, request, response)
   } catch (error) {

@@ -1,5 +1,8 @@
 import type { Secret } from '@hearth/contract'
+import { nameMatches } from '../policy/host-name.ts'
+import { pathMatches, plainPath } from '../policy/path-pattern.ts'
 import { newPlaceholder } from './placeholder.ts'
+import { PlaceholderWatch } from './placeholder-watch.ts'
 import { Scrubber } from './scrubber.ts'
 
 export interface SandboxSecret extends Secret {
@@ -10,13 +13,39 @@ export interface SandboxSecret extends Secret {
 export class SandboxSecrets {
   readonly all: readonly SandboxSecret[]
   readonly scrubber: Scrubber
+  readonly watch: PlaceholderWatch
 
   constructor(secrets: readonly Secret[]) {
     this.all = secrets.map((secret) => ({ ...secret, placeholder: newPlaceholder(secret.value) }))
     this.scrubber = new Scrubber(this.all)
+    this.watch = new PlaceholderWatch(this.all)
   }
 
   get empty(): boolean {
     return this.all.length === 0
   }
+
+  /** Whether anything is bound to the name. */
+  boundTo(name: string): boolean {
+    return this.all.some(({ binding }) => nameMatches(binding.name, name))
+  }
+
+  /** Those that may be put into a request. */
+  usableIn(name: string, method: string, target: string): SandboxSecret[] {
+    const path = plainPath(target)
+    return this.all.filter(
+      ({ binding }) =>
+        nameMatches(binding.name, name) &&
+        (binding.methods === undefined || binding.methods.some((allowed) => allowed === method)) &&
+        (binding.paths === undefined ||
+          (path !== null && binding.paths.some((pattern) => pathMatches(pattern, path)))) &&
+        (binding.branches === undefined || (path !== null && isGitRequest(method, path))),
+    )
+  }
+}
+
+/** What git asks of a server. A secret whose pushes are limited is good for nothing else, since there are other ways to change a branch. */
+function isGitRequest(method: string, path: string): boolean {
+  if (method === 'GET') return path.endsWith('/info/refs')
+  return method === 'POST' && (path.endsWith('/git-upload-pack') || path.endsWith('/git-receive-pack'))
 }

@@ -1,0 +1,90 @@
+import { Transform, type TransformCallback } from 'node:stream'
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+  type BrotliDecompress,
+  type Gunzip,
+  type Inflate,
+  type InflateRaw,
+  type ZstdDecompress,
+} from 'node:zlib'
+import { valuesOf, type Headers } from './message.ts'
+
+type Decoder = BrotliDecompress | Gunzip | Inflate | InflateRaw | ZstdDecompress
+
+const DECODERS: Readonly<Record<string, (first: Buffer) => Decoder>> = {
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  // With a header of zlib, or as some servers send it, without.
+  deflate: (first) => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()),
+  br: () => createBrotliDecompress(),
+  zstd: () => createZstdDecompress(),
+}
+const MOST_CODINGS = 3
+
+/** The codings of a body, in the order in which they are taken off. Null when one of them is unknown. */
+export function codingsOf(headers: Headers): string[] | null {
+  const codings = valuesOf(headers, 'content-encoding')
+    .flatMap((value) => value.split(','))
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => coding !== '' && coding !== 'identity')
+    .toReversed()
+  return codings.length <= MOST_CODINGS && codings.every((coding) => coding in DECODERS) ? codings : null
+}
+
+/** The part of what a client accepts that can be looked into. */
+export function readableCodings(accepted: string): string {
+  return accepted
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => {
+      const name = coding.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+      return name === 'identity' || name in DECODERS
+    })
+    .join(', ')
+}
+
+/** Takes one coding off a body. Nothing is taken off nothing. */
+export class Decoded extends Transform {
+  readonly #coding: string
+  #decoder: Decoder | null = null
+
+  constructor(coding: string) {
+    super()
+    this.#coding = coding
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#decoder ??= this.#start(chunk)
+    this.#decoder.write(chunk, (error) => done(error ?? null))
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.#decoder === null) return done()
+    this.#decoder.once('end', () => done())
+    this.#decoder.end()
+  }
+
+  override _read(size: number): void {
+    this.#decoder?.resume()
+    super._read(size)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#decoder?.destroy()
+    done(error)
+  }
+
+  #start(first: Buffer): Decoder {
+    const decoder = DECODERS[this.#coding]?.(first)
+    if (decoder === undefined) throw new Error(`no decoder for ${this.#coding}`)
+    decoder.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) decoder.pause()
+    })
+    decoder.on('error', (error) => this.destroy(error))
+    return decoder
+  }
+}

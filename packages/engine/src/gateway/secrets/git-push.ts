@@ -1,0 +1,90 @@
+import type { HearthError } from '@hearth/contract'
+import { refuse } from '../http/refusal.ts'
+
+/** What a push asks for, as far as it has been read. */
+export type PushCommands =
+  | { readonly kind: 'incomplete' }
+  | { readonly kind: 'commands'; readonly refs: readonly string[]; readonly capabilities: readonly string[] }
+
+/** More than any push needs: a thousand branches and more. */
+export const PUSH_COMMAND_BYTES = 256 * 1024
+const FLUSH = '0000'
+const ID = /^[0-9a-f]{40}([0-9a-f]{24})?$/
+
+/** A push that is not allowed, with the report that git shows to who pushes. */
+export class PushRefusedError extends Error {
+  readonly refusal: HearthError
+  readonly report: Buffer
+
+  constructor(refusal: HearthError, report: Buffer) {
+    super(refusal.message)
+    this.refusal = refusal
+    this.report = report
+  }
+}
+
+/** Reads the list of changes that stands before the objects of a push. */
+export function readPushCommands(bytes: Buffer): PushCommands {
+  const refs: string[] = []
+  let capabilities: readonly string[] = []
+  let at = 0
+  for (;;) {
+    if (bytes.length < at + 4) return { kind: 'incomplete' }
+    const digits = bytes.toString('latin1', at, at + 4)
+    if (digits === FLUSH) return { kind: 'commands', refs, capabilities }
+    const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : 0
+    if (length <= 4) throw refuse('malformed', 'the push cannot be read')
+    if (bytes.length < at + length) return { kind: 'incomplete' }
+    const line = bytes.toString('latin1', at + 4, at + length)
+    at += length
+    if (line.startsWith('shallow ')) continue
+    const [command = '', given] = line.split('\0')
+    if (given !== undefined) capabilities = given.trim().split(' ')
+    const [before = '', after = '', ref = '', ...more] = command.replace(/\n$/, '').split(' ')
+    if (!ID.test(before) || !ID.test(after) || ref === '' || more.length > 0) {
+      throw refuse('malformed', 'the push holds something else than changes of branches')
+    }
+    refs.push(ref)
+  }
+}
+
+/** Throws when a push would change something else than these branches. All of it is refused then. */
+export function checkPush(
+  { refs, capabilities }: PushCommands & { kind: 'commands' },
+  branches: readonly string[],
+): void {
+  const patterns = branches.map((branch) => new RegExp(`^${branch.split('*').map(literal).join('.*')}$`))
+  const allowed = (ref: string): boolean =>
+    ref.startsWith('refs/heads/') && patterns.some((pattern) => pattern.test(ref.slice('refs/heads/'.length)))
+  const wrong = refs.find((ref) => !allowed(ref))
+  if (wrong === undefined) return
+  const message = `the secret may push to ${branches.join(', ')} alone, not to ${wrong.slice(0, 200)}`
+  const reasons = refs.map((ref): [string, string] => [
+    ref,
+    allowed(ref) ? 'refused with the others' : 'branch not allowed',
+  ])
+  throw new PushRefusedError(refuse('branch_not_allowed', message), report(reasons, message, capabilities))
+}
+
+function report(refs: readonly [string, string][], message: string, capabilities: readonly string[]): Buffer {
+  const status = Buffer.concat([
+    packet('unpack ok\n'),
+    ...refs.map(([ref, reason]) => packet(`ng ${ref} ${reason}\n`)),
+    Buffer.from(FLUSH),
+  ])
+  if (!capabilities.includes('side-band-64k')) return status
+  const parts: Buffer[] = [packet(`\u0002hearth: ${message}\n`)]
+  for (let at = 0; at < status.length; at += BAND_BYTES)
+    parts.push(packet(`\u0001${status.toString('latin1', at, at + BAND_BYTES)}`))
+  return Buffer.concat([...parts, Buffer.from(FLUSH)])
+}
+
+const BAND_BYTES = 60_000
+
+function packet(text: string): Buffer {
+  return Buffer.from(`${(text.length + 4).toString(16).padStart(4, '0')}${text}`, 'latin1')
+}
+
+function literal(text: string): string {
+  return text.replaceAll(/[\\^$.|?+()[\]{}/]/g, String.raw`\$&`)
+}

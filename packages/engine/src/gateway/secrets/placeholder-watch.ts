@@ -1,0 +1,50 @@
+import type { Filter } from '../http/pump.ts'
+import { refuse } from '../http/refusal.ts'
+import { encodedForms } from './encoded-forms.ts'
+import { FormMatcher } from './form-matcher.ts'
+
+/** Finds placeholders where they have no business, in every notation that is known, and refuses what holds them. */
+export class PlaceholderWatch {
+  readonly #secrets: readonly { readonly name: string; readonly placeholder: string }[]
+  #made: FormMatcher | null = null
+
+  constructor(secrets: readonly { readonly name: string; readonly placeholder: string }[]) {
+    this.#secrets = secrets
+  }
+
+  check(text: string | Buffer, where: string): void {
+    if (this.#secrets.length > 0) this.#check(typeof text === 'string' ? Buffer.from(text, 'latin1') : text, where)
+  }
+
+  /** Of a stream, however it is cut. It throws before anything of a placeholder is passed on. */
+  stream(where: string): Filter {
+    let held: Buffer = Buffer.alloc(0)
+    return {
+      write: (chunk) => {
+        const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+        this.#check(bytes, where)
+        const keep = this.#matcher.unfinished(bytes)
+        held = Buffer.from(bytes.subarray(bytes.length - keep))
+        return keep === 0 ? bytes : bytes.subarray(0, bytes.length - keep)
+      },
+      end: () => held,
+    }
+  }
+
+  #check(bytes: Buffer, where: string): void {
+    const [match] = this.#matcher.matches(bytes)
+    if (match === undefined) return
+    const name = this.#secrets[match.form.owner]?.name ?? ''
+    throw refuse(
+      'placeholder_misplaced',
+      `the placeholder of the secret ${name} is in ${where}, which is not the place that the secret is bound to`,
+    )
+  }
+
+  get #matcher(): FormMatcher {
+    this.#made ??= new FormMatcher(
+      this.#secrets.flatMap(({ placeholder }, owner) => encodedForms(placeholder, placeholder, owner)),
+    )
+    return this.#made
+  }
+}
