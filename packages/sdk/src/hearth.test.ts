@@ -108,7 +108,7 @@ describe('sandboxes', () => {
 
   test('an error of code is a result', async () => {
     const error = { name: 'NameError', message: 'x', traceback: '' }
-    server.on(`POST ${BASE}/code`, script.json({ stdout: '', stderr: '', text: null, error }))
+    server.on(`POST ${BASE}/code`, script.json({ stdout: '', stderr: '', text: null, displays: [], error }))
     expect((await sandbox.runCode('x', { context: 'c' })).error).toEqual(error)
   })
 

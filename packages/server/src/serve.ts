@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
+import { e2bDialect, type E2bOptions } from './dialects/e2b/e2b-dialect.ts'
 import { ensureFirstKey } from './http/access/first-key.ts'
 import type { HttpLimits } from './http/limits.ts'
 import { createServer } from './http/server.ts'
@@ -25,6 +26,8 @@ export interface ServeOptions {
   readonly port?: number
   /** Domain below which previews have their host names. Default `localhost`. */
   readonly previewDomain?: string
+  /** Other vendors' APIs over the same sandboxes, keys and limits, each on a port of its own. Default none. */
+  readonly dialects?: { readonly e2b?: E2bOptions }
   readonly limits?: Partial<HttpLimits>
   /** Here a pool is on by default; `pool: false` turns it off. */
   readonly engine?: Omit<HearthOptions, 'home'>
@@ -41,6 +44,8 @@ export interface ServeOptions {
 export interface Server extends AsyncDisposable {
   /** For example `http://127.0.0.1:7070`. */
   readonly url: string
+  /** Where dialects listen, by name. */
+  readonly dialects: Readonly<Record<string, string>>
   readonly home: string
   /** On the first start alone: the key that was made, and the file in which it is kept for the command line. */
   readonly firstKey: { readonly token: string; readonly path: string } | null
@@ -75,14 +80,18 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   undo.defer(() => plane.close())
   const path = join(home, 'key')
   const first = await ensureFirstKey(store, (token) => replacePrivately(path, `${token}\n`))
+  const linkSecret = await keptSecret(join(home, 'link-secret'))
+  const e2b = options.dialects?.e2b
   const server = createServer({
     controlPlane: plane,
     keys: store.apiKeys,
     events: store.events,
     tenants: store.tenants,
+    secrets: store.secrets,
     logger,
     ready: () => store.ping(),
-    linkSecret: await keptSecret(join(home, 'link-secret')),
+    linkSecret,
+    dialects: e2b === undefined ? [] : [e2bDialect({ ...e2b, secret: linkSecret, sandboxes: store.sandboxes })],
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.previewDomain === undefined ? {} : { previewDomain: options.previewDomain }),
@@ -97,7 +106,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await plane.close()
   }
   const firstKey = first === null ? null : { token: first.token, path }
-  return { url: server.url, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
+  return { url: server.url, dialects: server.dialects, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
 }
 
 /** What is not found out here, the first create finds out, and reports. */

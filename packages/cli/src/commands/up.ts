@@ -1,6 +1,7 @@
-import { serve, type ServeOptions } from '@hearth/server'
+import { serve, type Server, type ServeOptions } from '@hearth/server'
 import { HearthError } from '@hearth/sdk'
 import { invocation } from '../output/invocation.ts'
+import { dialectsOf } from '../options/dialect-option.ts'
 import { recordServer } from '../server/server-record.ts'
 
 export interface UpOptions {
@@ -9,6 +10,8 @@ export interface UpOptions {
   readonly database?: string
   /** What the pool may hold of memory; 0 for none. */
   readonly pool?: number
+  /** What was asked for; empty for the default. */
+  readonly dialect?: readonly string[]
   readonly verbose?: boolean
 }
 
@@ -20,15 +23,16 @@ export async function up(options: UpOptions): Promise<number> {
   const server = await serve({ ...optionsOf(options), ...(quiet ? { logLevel: 'warn' } : {}) }).catch(explain)
   await using record = await recordServer(server.home, server.url)
   void record
-  process.stderr.write(welcome(server.url, server.home, server.firstKey?.token ?? null, options))
+  process.stderr.write(welcome(server, options))
   const signal = await ending
   process.stderr.write(`hearth: ${signal}, ending; sandboxes live on until their deadline\n`)
   await server.stop()
   return 0
 }
 
-function optionsOf({ port, host, database, pool }: UpOptions): ServeOptions {
+function optionsOf({ port, host, database, pool, dialect }: UpOptions): ServeOptions {
   return {
+    dialects: dialectsOf(dialect ?? [], host),
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(database === undefined ? {} : { database }),
@@ -41,20 +45,24 @@ function explain(error: NodeJS.ErrnoException): never {
   if (!['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND'].includes(error.code ?? '')) throw error
   throw new HearthError('conflict', `the address is not to be had: ${error.message}`, {
     cause: error,
-    suggestion: 'Another program listens there, or it is not allowed: choose another with --port and --host.',
+    suggestion: 'Another program listens there, or it is not allowed: choose another with --port, --host or --dialect.',
   })
 }
 
-function welcome(url: string, home: string, token: string | null, options: UpOptions): string {
+function welcome({ url, home, dialects, firstKey }: Server, options: UpOptions): string {
   const hearth = invocation()
   const key =
-    token === null
+    firstKey === null
       ? `The key of the first start is in ${home}/key; the command line finds it there.`
-      : `A key was made. It is shown this once, and kept in ${home}/key for the command line:\n\n  ${token}\n`
+      : `A key was made. It is shown this once, and kept in ${home}/key for the command line:\n\n  ${firstKey.token}\n`
   const elsewhere = process.env['HEARTH_HOME'] === undefined ? '' : `export HEARTH_HOME=${home}\n  `
   const place = hearth === 'hearth' ? '' : `, in ${process.cwd()}`
   const more =
     options.verbose !== true && process.stdout.isTTY ? ' Only problems are shown here; --verbose shows all.' : ''
+  const e2b =
+    dialects['e2b'] === undefined
+      ? ''
+      : `E2B's SDKs: E2B_API_URL=${dialects['e2b']} E2B_SANDBOX_URL=${dialects['e2b']} E2B_API_KEY=(the same key)\n`
   return `Hearth listens on ${url}. Ctrl-C ends it, sandboxes live on.${more}
 
 ${key}
@@ -65,7 +73,7 @@ Try it in another terminal${place}:
   ${hearth} shell ID                    a terminal in it
 ${hearth} --help shows the rest.
 The API: ${url}/openapi.json
-`
+${e2b}`
 }
 
 /** A second interrupt ends it at once. Other signals may come twice, from a supervisor that tells the whole group and from a parent. */

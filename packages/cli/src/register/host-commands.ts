@@ -16,6 +16,7 @@ export function addHostCommands(program: Command, finish: Finish): void {
 }
 
 interface UpOptions {
+  readonly dialect?: readonly string[]
   readonly port?: number
   readonly host?: string
   readonly database?: string
@@ -31,9 +32,15 @@ function addUp(program: Command, finish: Finish): void {
     .option('--host <address>', 'default 127.0.0.1; elsewhere only when there is a key')
     .option('--database <url>', 'sqlite:PATH or postgres://... (default: hearth.db in HEARTH_HOME)')
     .option('--pool <size>', 'memory for machines that wait for the next creates, or off (default: 256M)', parsePool)
+    .option(
+      '--dialect <name=port>',
+      "another vendor's API: e2b=PORT or e2b=PORT,DOMAIN, or none (default: e2b=7071 on loopback)",
+      collectWord,
+      [],
+    )
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
     .action(async (options: UpOptions) => finish(await (await import('../commands/up.ts')).up(options)))
-  examples(command, ['hearth up', 'HEARTH_HOME=/srv/second hearth up --port 7071 > hearth.log'])
+  examples(command, ['hearth up', 'HEARTH_HOME=/srv/second hearth up --port 7080 --dialect none > hearth.log'])
 }
 
 function addDoctor(program: Command, finish: Finish): void {

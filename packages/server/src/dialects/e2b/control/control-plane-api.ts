@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { HearthError } from '@hearth/contract'
+import { requireScope } from '../../../http/access/scopes.ts'
+import type { Operation } from '../../../http/operation.ts'
+import { apiKey } from '../access/api-key.ts'
+import type { E2b } from '../e2b.ts'
+import { e2bFailure, refuse, sendEmpty, sendJson } from '../failures.ts'
+import { Call, type Route } from './call.ts'
+import { COPY_ROUTES } from './copy-routes.ts'
+import { OBSERVING_ROUTES } from './observing-routes.ts'
+import { SANDBOX_ROUTES } from './sandbox-routes.ts'
+import { unsupportedRoute } from './unsupported-routes.ts'
+
+const ROUTES = [...SANDBOX_ROUTES, ...COPY_ROUTES, ...OBSERVING_ROUTES].map((route) => ({
+  ...route,
+  pattern: new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]{1,512})')}$`),
+}))
+
+/** E2B's REST API. Everything but its health needs a key. */
+export async function handleControlPlane(
+  e2b: E2b,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  operation: Operation,
+): Promise<void> {
+  operation.name = 'e2b.unknown'
+  try {
+    const [path = '/', query = ''] = (incoming.url ?? '/').split('?', 2)
+    if (path === '/health' && incoming.method === 'GET') {
+      operation.name = 'system.health'
+      return sendEmpty(outgoing, 204)
+    }
+    const { access } = e2b.services
+    const caller = access.caller(await access.verify(apiKey(incoming.headers), incoming), operation)
+    const { route, parameters } = find(incoming.method ?? 'GET', path)
+    operation.name = route.name
+    if (route.scope !== null) requireScope(caller.scopes, route.scope)
+    const where = { query: new URLSearchParams(query), parameters }
+    const answer = await route.handle(new Call(e2b, { incoming, operation, caller }, where))
+    if (answer.json === undefined) sendEmpty(outgoing, answer.status)
+    else sendJson(outgoing, answer.status, answer.json, answer.headers)
+  } catch (error) {
+    const failure = operation.failed(error)
+    refuse(incoming, outgoing, failure, e2bFailure(failure))
+  }
+}
+
+function find(method: string, path: string): { readonly route: Route; readonly parameters: Record<string, string> } {
+  for (const route of ROUTES) {
+    const match = route.method === method ? route.pattern.exec(path) : null
+    if (match === null) continue
+    return { route, parameters: decoded(match.groups ?? {}) }
+  }
+  const unsupported = unsupportedRoute(method, path)
+  if (unsupported !== null) return { route: unsupported, parameters: {} }
+  throw new HearthError('not_found', 'there is nothing at this path')
+}
+
+function decoded(groups: Readonly<Record<string, string>>): Record<string, string> {
+  try {
+    return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]))
+  } catch {
+    throw new HearthError('invalid_request', 'the path is not encoded as it should be')
+  }
+}

@@ -1,0 +1,88 @@
+import { BOUNDS, HearthError, type SnapshotInfo } from '@hearth/contract'
+import { z } from 'zod'
+import { fromE2bId } from '../ids.ts'
+import type { Answer, Call, Route } from './call.ts'
+import { timeoutSchema } from './create.ts'
+import { snapshotOf } from './templates.ts'
+import { reachableSandbox } from './views.ts'
+
+const DEFAULT_FORK_TIMEOUT = 15
+
+const forkSchema = z.object({
+  count: z.int().min(1).max(BOUNDS.children).nullish(),
+  timeout: timeoutSchema.nullish(),
+})
+
+/** Forks and snapshots. */
+export const COPY_ROUTES: readonly Route[] = [
+  { method: 'POST', path: '/sandboxes/{id}/fork', name: 'e2b.sandbox.fork', scope: 'sandbox:write', handle: fork },
+  {
+    method: 'POST',
+    path: '/sandboxes/{id}/snapshots',
+    name: 'e2b.sandbox.snapshot',
+    scope: 'sandbox:write',
+    handle: takeSnapshot,
+  },
+  { method: 'GET', path: '/snapshots', name: 'e2b.snapshot.list', scope: 'sandbox:read', handle: listSnapshots },
+  {
+    method: 'DELETE',
+    path: '/templates/{template}',
+    name: 'e2b.snapshot.delete',
+    scope: 'sandbox:write',
+    handle: deleteSnapshot,
+  },
+]
+
+/** All of them run, or the call fails: there is no error of a single one. */
+async function fork(call: Call): Promise<Answer> {
+  const { count, timeout } = await call.body(forkSchema)
+  const { caller, e2b, operation, plane } = call
+  const request = { count: count ?? 1, ttlMs: Math.max(1, timeout ?? DEFAULT_FORK_TIMEOUT) * 1000 }
+  const keyed = { idempotencyKey: null, signal: operation.signal }
+  const { children } = await plane.copies.fork(caller, call.sandboxId, request, keyed)
+  return { status: 201, json: children.map((view) => ({ sandbox: reachableSandbox(e2b, caller, view) })) }
+}
+
+async function takeSnapshot(call: Call): Promise<Answer> {
+  const { name } = await call.body(z.object({ name: z.string().max(128).nullish() }))
+  const named = name == null ? {} : { name: snapshotOf(name) ?? name }
+  const keyed = { idempotencyKey: null, signal: call.operation.signal }
+  const taken = await call.plane.copies.snapshot(call.caller, call.sandboxId, named, keyed)
+  return { status: 201, json: snapshotView(taken) }
+}
+
+async function listSnapshots(call: Call): Promise<Answer> {
+  const limit = call.integer('limit', 1, 100) ?? 100
+  const sandbox = call.query.get('sandboxID')
+  const name = call.query.get('name')
+  const of = sandbox === null ? null : fromE2bId(sandbox)
+  const found: SnapshotInfo[] = []
+  let cursor = call.query.get('nextToken') || null
+  do {
+    const page = await call.plane.snapshots.list(call.caller, { limit: limit - found.length, cursor })
+    found.push(
+      ...page.items.filter(
+        (item) => (of === null || item.sandbox === of) && (name === null || item.name === snapshotOf(name)),
+      ),
+    )
+    cursor = page.next
+  } while (cursor !== null && found.length < limit)
+  return {
+    status: 200,
+    json: found.map(snapshotView),
+    headers: cursor === null ? {} : { 'x-next-token': cursor },
+  }
+}
+
+async function deleteSnapshot(call: Call): Promise<Answer> {
+  const id = call.parameter('template')
+  const snapshot = snapshotOf(id)
+  if (snapshot === null) throw new HearthError('snapshot_not_found', `template '${id.slice(0, 128)}' not found`)
+  await call.plane.snapshots.remove(call.caller, snapshot)
+  return { status: 204 }
+}
+
+/** Its identifier is the template that a sandbox is made of. */
+function snapshotView({ id, name }: SnapshotInfo): { readonly snapshotID: string; readonly names: readonly string[] } {
+  return { snapshotID: id, names: name === null ? [] : [name] }
+}

@@ -1,0 +1,92 @@
+import { BOUNDS, environmentSchema, HearthError, parseInput, rungSchema, type CreateSandbox } from '@hearth/contract'
+import { z } from 'zod'
+import { AT_LEAST_KEY, MARK_KEY, refuseMark, RUNG_KEY, writeMark } from '../mark.ts'
+import type { Answer, Call } from './call.ts'
+import { networkSchema, policyOf } from './network.ts'
+import { rootOf } from './templates.ts'
+import { PAUSED_MS, reachableSandbox } from './views.ts'
+
+/** Seconds. */
+const DEFAULT_TIMEOUT = 300
+const DEFAULT_TIMEOUT_V1 = 15
+
+export const timeoutSchema = z
+  .number()
+  .max(BOUNDS.maximumTtlMs / 1000, `must be at most ${BOUNDS.maximumTtlMs / 3_600_000} hours`)
+  .transform((seconds) => Math.max(0, Math.ceil(seconds)))
+
+const createSchema = z.object({
+  templateID: z.string().min(1).max(512),
+  timeout: timeoutSchema.nullish(),
+  metadata: z.record(z.string().max(64), z.string().max(1024)).nullish(),
+  envVars: environmentSchema.nullish(),
+  mcp: z.unknown().optional(),
+  iam: z.unknown().optional(),
+  volumeMounts: z.array(z.unknown()).nullish(),
+  allow_internet_access: z.boolean().nullish(),
+  network: networkSchema.nullish(),
+  autoPause: z.boolean().nullish(),
+  autoPauseMemory: z.boolean().nullish(),
+  autoResume: z.object({ enabled: z.boolean() }).nullish(),
+})
+
+type Create = z.output<typeof createSchema>
+
+export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer> {
+  const { caller, e2b, plane, operation } = call
+  const body = await call.body(createSchema)
+  requireSupported(body)
+  const seconds = body.timeout ?? (version === 1 ? DEFAULT_TIMEOUT_V1 : DEFAULT_TIMEOUT)
+  const root = await rootOf(plane, caller, body.templateID)
+  const request: CreateSandbox = {
+    ...root,
+    ...('from' in root ? {} : rungOf(body.metadata ?? {})),
+    ...policyOf(body.network ?? null, body.allow_internet_access ?? null),
+    ttlMs: Math.max(1000, seconds * 1000) + (body.autoPause === true ? PAUSED_MS : 0),
+    metadata: { ...body.metadata, [MARK_KEY]: markOf(body) },
+    ...(body.envVars == null ? {} : { env: body.envVars }),
+  }
+  const view = await plane.create(caller, request, { idempotencyKey: null, signal: operation.signal })
+  operation.sandboxId = view.id
+  e2b.pauses.watch(caller.tenantId, view)
+  return { status: 201, json: reachableSandbox(e2b, caller, view) }
+}
+
+function markOf(body: Create): string {
+  return writeMark({
+    template: body.templateID,
+    autoPause: body.autoPause === true,
+    autoResume: body.autoResume?.enabled === true,
+    privateTraffic: body.network?.allowPublicTraffic === false,
+  })
+}
+
+/** What this dialect cannot do is said, never left out silently. */
+function requireSupported(body: Create): void {
+  const { metadata, autoPause, autoResume } = body
+  refuseMark(metadata ?? {})
+  if (body.mcp != null) throw unsupported('mcp (a gateway for MCP servers in the sandbox)')
+  if (body.iam != null) throw unsupported('iam (workload identity tokens)')
+  if ((body.volumeMounts ?? []).length > 0) throw unsupported('volumes')
+  if (body.autoPauseMemory === false) throw unsupported('autoPauseMemory: false (a pause that drops the memory)')
+  if (autoResume?.enabled === true && autoPause !== true) {
+    throw new HearthError('invalid_request', 'autoResume: needs autoPause')
+  }
+  if (autoPause === true && (body.timeout ?? 0) * 1000 > PAUSED_MS) {
+    throw new HearthError('invalid_request', `timeout: must be at most ${PAUSED_MS / 3_600_000} hours with autoPause`)
+  }
+}
+
+function rungOf(metadata: Readonly<Record<string, string>>): Pick<CreateSandbox, 'rung' | 'atLeast'> {
+  const { [RUNG_KEY]: rung, [AT_LEAST_KEY]: atLeast } = metadata
+  return {
+    ...(rung === undefined ? {} : { rung: parseInput(rungSchema, rung, `metadata.${RUNG_KEY}`) }),
+    ...(atLeast === undefined ? {} : { atLeast: parseInput(rungSchema, atLeast, `metadata.${AT_LEAST_KEY}`) }),
+  }
+}
+
+export function unsupported(feature: string): HearthError {
+  return new HearthError('capability_unsupported', `Hearth does not support this feature of E2B: ${feature}`, {
+    suggestion: 'docs/e2b.md lists what is supported.',
+  })
+}

@@ -1,0 +1,55 @@
+import { isIP } from 'node:net'
+import { HearthError, namePatternSchema, type CreateSandbox } from '@hearth/contract'
+import { z } from 'zod'
+import { unsupported } from './create.ts'
+
+const selectorsSchema = z.array(z.string().max(255)).max(1000)
+
+export const networkSchema = z.object({
+  allowOut: selectorsSchema.nullish(),
+  denyOut: selectorsSchema.nullish(),
+  rules: z.record(z.string(), z.unknown()).nullish(),
+  egressProxy: z.unknown().optional(),
+  allowPublicTraffic: z.boolean().nullish(),
+  maskRequestHost: z.string().nullish(),
+  httpsPorts: z.array(z.int()).nullish(),
+})
+
+type Network = z.output<typeof networkSchema>
+
+const EVERYTHING = '0.0.0.0/0'
+
+/**
+ * What a sandbox may reach. Nothing, unless it is asked for: names that are allowed, or everything that is public. Hearth knows names
+ * alone, so that addresses in a rule are refused.
+ */
+export function policyOf(network: Network | null, internet: boolean | null): Pick<CreateSandbox, 'policy'> {
+  if (network !== null) requireSupported(network)
+  const allowed = network?.allowOut ?? []
+  const denied = network?.denyOut ?? []
+  const names = allowed.filter((selector) => selector !== EVERYTHING)
+  for (const selector of [...names, ...denied.filter((entry) => entry !== EVERYTHING)]) requireName(selector)
+  if (denied.some((selector) => selector !== EVERYTHING)) {
+    throw new HearthError('invalid_request', 'network.denyOut: holds addresses alone')
+  }
+  const all = allowed.includes(EVERYTHING) || (internet === true && !denied.includes(EVERYTHING))
+  if (all) return { policy: { mode: 'audit' } }
+  if (names.length === 0) return {}
+  if (!denied.includes(EVERYTHING) && internet !== false) {
+    throw new HearthError('invalid_request', `network.allowOut: names need ${EVERYTHING} in network.denyOut`)
+  }
+  return { policy: { allow: names } }
+}
+
+function requireSupported(network: Network): void {
+  if (Object.keys(network.rules ?? {}).length > 0) throw unsupported('network.rules (headers put into requests)')
+  if (network.egressProxy != null) throw unsupported('network.egressProxy')
+  if (network.maskRequestHost != null) throw unsupported('network.maskRequestHost')
+  if ((network.httpsPorts ?? []).length > 0) throw unsupported('network.httpsPorts')
+}
+
+function requireName(selector: string): void {
+  if (isIP(selector.split('/')[0] ?? '') !== 0) throw unsupported('network rules with addresses; allow names instead')
+  if (namePatternSchema.safeParse(selector).success) return
+  throw new HearthError('invalid_request', `network: ${selector} is neither a host name nor an address`)
+}

@@ -1,0 +1,26 @@
+import type { Route } from './call.ts'
+import { unsupported } from './create.ts'
+
+/** What E2B has and Hearth has not: each answers with its name. */
+const FEATURES: readonly (readonly [RegExp, string])[] = [
+  [/^\/volumes(\/|$)|^\/volumecontent\//, 'volumes'],
+  [/^\/secrets(\/|$)/, 'secrets of E2B; `hearth secret` has them with a binding'],
+  [/^\/(v[23]\/)?templates(\/|$)/, 'template builds; use an image, or a snapshot of a prepared sandbox'],
+  [/^\/sandboxes\/[^/]+\/network$/, 'changing the network of a running sandbox'],
+  [/^\/(v2\/)?sandboxes\/[^/]+\/logs$/, 'logs of envd; `hearth logs` shows the output of processes'],
+  [/^\/events\/webhooks(\/|$)/, 'webhooks; GET /events/sandboxes has the events'],
+  [/^\/(teams|api-keys|access-tokens|nodes|admin)(\/|$)/, 'teams and their keys; `hearth key` makes keys'],
+]
+
+/** A route for a path that is known but does nothing here; null for one that nobody knows. */
+export function unsupportedRoute(method: string, path: string): Route | null {
+  const feature = FEATURES.find(([pattern]) => pattern.test(path))?.[1]
+  if (feature === undefined) return null
+  return {
+    method,
+    path,
+    name: 'e2b.unsupported',
+    scope: null,
+    handle: () => Promise.reject(unsupported(feature)),
+  }
+}

@@ -1,0 +1,31 @@
+import type { Services } from '../../http/app-env.ts'
+import type { Operations } from '../../http/operations.ts'
+import type { SandboxRecord, SandboxRepository } from '../../state/index.ts'
+import type { AccessTokens } from './access/access-tokens.ts'
+import type { AutoPauses } from './control/auto-pauses.ts'
+import type { Interpreters } from './interpreter/interpreters.ts'
+import type { Usage } from './control/usage.ts'
+import type { StartedProcesses } from './envd/started-processes.ts'
+import type { Users } from './envd/users.ts'
+import type { Watchers } from './envd/watchers.ts'
+
+/** What all parts of the dialect work with. */
+export interface E2b {
+  readonly services: Services
+  readonly operations: Operations
+  readonly tokens: AccessTokens
+  /** Rows of all tenants, for requests that name a sandbox but no key. */
+  readonly sandboxes: SandboxRows
+  readonly pauses: AutoPauses
+  readonly interpreters: Interpreters
+  readonly usage: Usage
+  readonly started: StartedProcesses
+  readonly users: Users
+  readonly watchers: Watchers
+  /** Below which sandboxes have host names, with the port where it is not that of HTTPS. */
+  readonly domain: () => string
+}
+
+export interface SandboxRows extends Pick<SandboxRepository, 'scan'> {
+  find(id: string): Promise<SandboxRecord | null>
+}

@@ -1,0 +1,117 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { HearthError, type SandboxId } from '@hearth/contract'
+import { refuseSocket } from '../../http/failures.ts'
+import type { Operation } from '../../http/operation.ts'
+import { forwardRequest } from '../../http/previews/forward-request.ts'
+import { forwardUpgrade } from '../../http/previews/forward-upgrade.ts'
+import { onceGone } from '../../http/streams/event-stream.ts'
+import { trafficAccess } from './access/sandbox-access.ts'
+import type { E2b } from './e2b.ts'
+import { handleEnvd } from './envd/envd.ts'
+import { reach } from './envd/reach.ts'
+import { e2bFailure, refuse, sendEmpty } from './failures.ts'
+import { toE2bId } from './ids.ts'
+import { handleInterpreter } from './interpreter/interpreter-api.ts'
+import { ENVD_PORT, INTERPRETER_PORT, type Target } from './target.ts'
+
+/** Clients in browsers call these from any page: what they prove themselves with is in headers, never in a cookie. */
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+  'access-control-allow-headers': '*, Authorization',
+  'access-control-expose-headers': '*',
+  'access-control-max-age': '7200',
+}
+
+/** Requests for sandboxes: envd and the code interpreter are answered here, other ports by the programs in the sandbox. */
+export async function handleSandboxRequest(
+  e2b: E2b,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  operation: Operation,
+  target: Target,
+): Promise<void> {
+  try {
+    const ours = target.port === ENVD_PORT || target.port === INTERPRETER_PORT
+    if (ours) for (const [name, value] of Object.entries(CORS)) outgoing.setHeader(name, value)
+    if (ours && incoming.method === 'OPTIONS') return sendEmpty(outgoing, 204)
+    if (target.port === ENVD_PORT) return await handleEnvd(e2b, incoming, outgoing, operation, target)
+    if (target.port === INTERPRETER_PORT) return await handleInterpreter(e2b, incoming, outgoing, operation, target)
+    await forward(e2b, incoming, outgoing, operation, target)
+  } catch (error) {
+    const failure = operation.failed(error)
+    refuse(incoming, outgoing, failure, edgeFailure(failure, target))
+  }
+}
+
+async function forward(
+  e2b: E2b,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  operation: Operation,
+  target: Target,
+): Promise<void> {
+  operation.name = 'e2b.port.forward'
+  const access = await trafficAccess(e2b, incoming, requireSandbox(target), operation)
+  using use = await reach(e2b, access, operation)
+  const { sandbox } = use
+  const { services } = e2b
+  const path = incoming.url ?? '/'
+  const { port } = target
+  await forwardRequest({ services, incoming, sandbox, port, path, mode: 'host', signal: operation.signal }, outgoing)
+}
+
+/** WebSockets to programs in the sandbox; nothing of E2B's own is one. */
+export async function handleSandboxUpgrade(
+  e2b: E2b,
+  incoming: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  target: Target | null,
+): Promise<void> {
+  let status = 0
+  const operation = e2b.operations.beginUpgrade(incoming, socket, () => status)
+  operation.name = 'e2b.port.forward'
+  socket.on('error', () => socket.destroy())
+  try {
+    if (target === null || target.port === ENVD_PORT || target.port === INTERPRETER_PORT) {
+      throw new HearthError('not_found', 'there is no WebSocket at this path')
+    }
+    const access = await trafficAccess(e2b, incoming, requireSandbox(target), operation)
+    const use = await reach(e2b, access, operation)
+    operation.onEnd(() => use[Symbol.dispose]())
+    operation.streams(() => socket.destroy())
+    onceGone(operation, () => socket.destroy())
+    const { services } = e2b
+    const path = incoming.url ?? '/'
+    const forwarding = { services, incoming, sandbox: use.sandbox, port: target.port, path, mode: 'host' } as const
+    status = await forwardUpgrade({ ...forwarding, signal: operation.signal }, socket, head)
+  } catch (error) {
+    const failure = operation.failed(error)
+    if (status !== 0) return void socket.destroy()
+    status = edgeFailure(failure, target).code
+    refuseSocket(socket, failure, operation.requestId)
+  }
+}
+
+/** A sandbox that is not there or does not run is a bad gateway: clients ask `/health` and understand exactly that. */
+export function edgeFailure(
+  failure: HearthError,
+  target: Target | null,
+): { readonly code: number; readonly message: string } {
+  const sandboxId = target?.sandbox == null ? {} : { sandboxId: toE2bId(target.sandbox) }
+  if (['sandbox_not_found', 'sandbox_ended', 'sandbox_paused', 'link_lost'].includes(failure.code)) {
+    return { ...sandboxId, message: 'The sandbox was not found', code: 502 }
+  }
+  if (failure.code === 'port_refused') {
+    const port = { port: target?.port }
+    return { ...sandboxId, ...port, message: 'The sandbox is running but port is not open', code: 502 }
+  }
+  return { ...sandboxId, ...e2bFailure(failure) }
+}
+
+function requireSandbox({ sandbox }: Target): SandboxId {
+  if (sandbox === null) throw new HearthError('invalid_request', 'the sandbox is not named')
+  return sandbox
+}

@@ -1,0 +1,144 @@
+import { posix } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import { guestPathSchema, HearthError, parseInput } from '@hearth/contract'
+import { z } from 'zod'
+import { multipartBoundary, readParts } from '../../../http/bodies/multipart.ts'
+import { readBody, readWhole } from '../../../http/bodies/read-body.ts'
+import { fileDownload } from '../../../http/streams/file-download.ts'
+import { sendBytes } from '../../../http/streams/send-bytes.ts'
+import { unsupported } from '../control/create.ts'
+import { sendJson } from '../failures.ts'
+import { begin, resolvePath, type EnvdCall } from './envd-call.ts'
+
+const MOST_PARTS = 10_000
+
+const composeSchema = z.object({
+  source_paths: z.array(z.string().max(4096)).min(1).max(1000),
+  destination: z.string().min(1).max(4096),
+})
+
+interface Written {
+  readonly path: string
+  readonly name: string
+  readonly type: 'file'
+}
+
+export async function readFile(call: EnvdCall, query: URLSearchParams): Promise<void> {
+  begin(call, 'files.read', 'files')
+  const path = await filePath(call, query.get('path'))
+  const { range, 'if-range': condition } = call.incoming.headers
+  const download = await fileDownload(call.sandbox, path, { range, condition })
+  const headers = { ...download.headers, 'content-disposition': 'inline' }
+  await sendBytes(call, call.e2b.services.limits, { ...download, headers })
+}
+
+/** One file as the body, or several as the parts of a form: the name of each is then its path. */
+export async function writeFiles(call: EnvdCall, query: URLSearchParams): Promise<void> {
+  begin(call, 'files.write', 'files')
+  const { headers } = call.incoming
+  if (Object.keys(headers).some((name) => name.startsWith('x-metadata-'))) throw unsupported('metadata of files')
+  const type = headers['content-type'] ?? ''
+  const written = /^application\/octet-stream\b/i.test(type)
+    ? [await writeFile(call, query.get('path'), content(call))]
+    : await writeParts(call, query.get('path'), multipartBoundary(type))
+  sendJson(call.outgoing, 200, written)
+}
+
+/** Puts files together to one and removes them. */
+export async function composeFiles(call: EnvdCall): Promise<void> {
+  begin(call, 'files.compose', 'files')
+  const { jsonBytes, jsonBodyMs } = call.e2b.services.limits
+  const text = await readWhole(call.incoming, { maximumBytes: jsonBytes, idleMs: jsonBodyMs, totalMs: jsonBodyMs })
+  const { source_paths: sources, destination } = parseInput(composeSchema, parseJson(text), 'body')
+  const paths = await Promise.all(sources.map((source) => filePath(call, source)))
+  const { files } = call.sandbox
+  const all = async function* (): AsyncGenerator<Uint8Array> {
+    for (const path of paths) yield* files.readStream(path)
+  }
+  const written = await writeFile(call, destination, all())
+  for (const path of paths) if (path !== written.path) await files.remove(path)
+  sendJson(call.outgoing, 200, [written])
+}
+
+async function writeParts(call: EnvdCall, path: string | null, boundary: string): Promise<Written[]> {
+  const written: Written[] = []
+  for await (const { name, filename, content: part } of readParts(content(call), boundary)) {
+    if (name !== 'file') continue
+    if (written.length >= MOST_PARTS) throw new HearthError('invalid_request', `at most ${MOST_PARTS} files at once`)
+    const file = await resolved(call, path ?? filename)
+    if (written.some((other) => other.path === file)) {
+      throw new HearthError('invalid_request', `you cannot upload multiple files to the same path '${file}'`)
+    }
+    written.push(await writeTo(call, file, part))
+  }
+  if (written.length === 0) throw new HearthError('invalid_request', 'the form has no part named `file`')
+  return written
+}
+
+async function writeFile(call: EnvdCall, path: string | null, data: AsyncIterable<Uint8Array>): Promise<Written> {
+  return await writeTo(call, await resolved(call, path), data)
+}
+
+async function writeTo(call: EnvdCall, path: string, data: AsyncIterable<Uint8Array>): Promise<Written> {
+  const { user, operation } = call
+  await call.sandbox.files.write(path, data, { signal: operation.signal, ...(user === null ? {} : { user }) })
+  return { path, name: posix.basename(path), type: 'file' }
+}
+
+async function resolved(call: EnvdCall, path: string | null): Promise<string> {
+  if (path === null || path === '') throw new HearthError('invalid_request', 'path: is missing')
+  return await filePath(call, path)
+}
+
+/** An empty path is the home of the user, which is a directory and refused as one. */
+async function filePath(call: EnvdCall, path: string | null): Promise<string> {
+  return parseInput(guestPathSchema, await resolvePath(call, path ?? ''), 'path')
+}
+
+/** The body, unpacked where it is compressed; both forms count against the bound. */
+function content(call: EnvdCall): AsyncIterable<Uint8Array> {
+  const { uploadBytes, bodyIdleMs } = call.e2b.services.limits
+  const body = readBody(call.incoming, { maximumBytes: uploadBytes, idleMs: bodyIdleMs })
+  const encoding = call.incoming.headers['content-encoding'] ?? 'identity'
+  if (encoding === 'identity') return body
+  if (encoding === 'gzip') return unpacked(body, uploadBytes)
+  throw new HearthError('unsupported_media_type', 'content-encoding: must be gzip or identity')
+}
+
+async function* unpacked(body: AsyncIterable<Buffer>, maximumBytes: number): AsyncGenerator<Buffer, void> {
+  const gunzip = createGunzip()
+  const packed = (async () => {
+    for await (const piece of body) if (!gunzip.write(piece)) await drained(gunzip)
+    gunzip.end()
+  })()
+  packed.catch((error: Error) => gunzip.destroy(error))
+  let length = 0
+  try {
+    for await (const piece of gunzip as AsyncIterable<Buffer>) {
+      length += piece.length
+      if (length > maximumBytes)
+        throw new HearthError('body_too_large', `the body is larger than ${maximumBytes} bytes`)
+      yield piece
+    }
+  } catch (error) {
+    if (HearthError.isInstance(error)) throw error
+    throw new HearthError('invalid_request', 'the body is not what its encoding says', { cause: error })
+  } finally {
+    gunzip.destroy()
+  }
+}
+
+async function drained(stream: NodeJS.EventEmitter): Promise<void> {
+  await new Promise<void>((resolve) => {
+    stream.once('drain', resolve)
+    stream.once('close', resolve)
+  })
+}
+
+function parseJson(text: Buffer): unknown {
+  try {
+    return JSON.parse(text.toString('utf8'))
+  } catch {
+    throw new HearthError('invalid_request', 'the body is not JSON')
+  }
+}

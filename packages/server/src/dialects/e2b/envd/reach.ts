@@ -1,0 +1,31 @@
+import { HearthError } from '@hearth/contract'
+import type { SandboxUse } from '../../../control-plane.ts'
+import type { Operation } from '../../../http/operation.ts'
+import type { SandboxAccess } from '../access/sandbox-access.ts'
+import { endAfter } from '../control/auto-pauses.ts'
+import { isPaused, RUNNING_STATES } from '../control/views.ts'
+import type { E2b } from '../e2b.ts'
+import { markOf } from '../mark.ts'
+
+/** How long one that a request woke runs before it is paused again. */
+const RESUMED_MS = 300_000
+
+/** The sandbox, awake. One that is paused is woken only when it was made so; to everybody else it is not there. */
+export async function reach(e2b: E2b, { caller, sandbox }: SandboxAccess, operation: Operation): Promise<SandboxUse> {
+  operation.sandboxId = sandbox
+  const plane = e2b.services.controlPlane
+  const view = await plane.get(caller, sandbox)
+  if (isPaused(view)) {
+    if (markOf(view)?.autoResume !== true) throw notRunning()
+    const use = await plane.use(caller, sandbox)
+    const renewed = await endAfter(plane, caller, { ...view, state: 'running' }, RESUMED_MS)
+    e2b.pauses.watch(caller.tenantId, renewed)
+    return use
+  }
+  if (!RUNNING_STATES.includes(view.state)) throw notRunning()
+  return await plane.use(caller, sandbox)
+}
+
+function notRunning(): HearthError {
+  return new HearthError('sandbox_not_found', 'The sandbox was not found')
+}

@@ -1,0 +1,101 @@
+import { newId, HearthError, type Sandbox, type WatchEvent } from '@hearth/contract'
+import { posix } from 'node:path'
+import type { Draft } from '../connect/messages.ts'
+import { statEntry } from './entries.ts'
+import type { Users } from './users.ts'
+
+/** Per sandbox: more polled watchers, and more events that nobody has fetched, are refused or dropped. */
+const MOST_WATCHERS = 64
+const MOST_EVENTS = 10_000
+
+type Changes = AsyncIterable<WatchEvent> & AsyncDisposable
+
+interface Watcher {
+  readonly changes: Changes
+  events: Draft<'FilesystemEvent'>[]
+}
+
+/** What is watched, and whether the events carry the file as it is afterwards. */
+export interface Watched {
+  readonly path: string
+  readonly includeEntry: boolean
+}
+
+/** Watches that are polled, for clients that cannot hold a stream open. */
+export class Watchers {
+  readonly #users: Users
+  readonly #sandboxes = new WeakMap<Sandbox, Map<string, Watcher>>()
+
+  constructor(users: Users) {
+    this.#users = users
+  }
+
+  create(sandbox: Sandbox, changes: Changes, watched: Watched): string {
+    const known = this.#sandboxes.get(sandbox) ?? new Map<string, Watcher>()
+    this.#sandboxes.set(sandbox, known)
+    if (known.size >= MOST_WATCHERS) {
+      throw new HearthError('too_many', `a sandbox has at most ${MOST_WATCHERS} polled watchers`)
+    }
+    const id = newId('w')
+    const watcher: Watcher = { changes, events: [] }
+    known.set(id, watcher)
+    void this.#collect(sandbox, watcher, watched).catch(() => {
+      // The sandbox has ended or the watch broke: who polls it is told that it is not there.
+      known.delete(id)
+    })
+    return id
+  }
+
+  take(sandbox: Sandbox, id: string): readonly Draft<'FilesystemEvent'>[] {
+    const watcher = this.#require(sandbox, id)
+    const { events } = watcher
+    watcher.events = []
+    return events
+  }
+
+  async remove(sandbox: Sandbox, id: string): Promise<void> {
+    const { changes } = this.#require(sandbox, id)
+    this.#sandboxes.get(sandbox)?.delete(id)
+    await changes[Symbol.asyncDispose]()
+  }
+
+  #require(sandbox: Sandbox, id: string): Watcher {
+    const watcher = this.#sandboxes.get(sandbox)?.get(id)
+    if (watcher !== undefined) return watcher
+    throw new HearthError('not_found', `watcher with id ${id.slice(0, 64)} not found`)
+  }
+
+  async #collect(sandbox: Sandbox, watcher: Watcher, watched: Watched): Promise<void> {
+    for await (const change of watcher.changes) {
+      for (const event of await eventsOf(sandbox, this.#users, watched, change)) {
+        if (watcher.events.length < MOST_EVENTS) watcher.events.push(event)
+      }
+    }
+  }
+}
+
+/** A change as E2B tells it; a new name is two events, as inotify has them. */
+export async function eventsOf(
+  sandbox: Sandbox,
+  users: Users,
+  { path, includeEntry }: Watched,
+  change: WatchEvent,
+): Promise<Draft<'FilesystemEvent'>[]> {
+  const named = (of: string): string => posix.relative(path, of)
+  const entry = includeEntry ? await statEntry(sandbox, users, change.path).catch(() => undefined) : undefined
+  const shown = entry === undefined ? {} : { entry }
+  switch (change.kind) {
+    case 'created':
+      return [{ name: named(change.path), type: 'EVENT_TYPE_CREATE', ...shown }]
+    case 'changed':
+      return [{ name: named(change.path), type: 'EVENT_TYPE_WRITE', ...shown }]
+    case 'removed':
+      return [{ name: named(change.path), type: 'EVENT_TYPE_REMOVE' }]
+    case 'renamed': {
+      const created = { name: named(change.path), type: 'EVENT_TYPE_CREATE', ...shown } as const
+      return change.from === null ? [created] : [{ name: named(change.from), type: 'EVENT_TYPE_RENAME' }, created]
+    }
+    case 'overflow':
+      return []
+  }
+}

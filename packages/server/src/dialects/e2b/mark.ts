@@ -1,0 +1,48 @@
+import { HearthError, type SandboxView } from '@hearth/contract'
+import { z } from 'zod'
+
+/** The entry among a sandbox's metadata that says how this dialect made it. Clients of the dialect neither see nor set it. */
+export const MARK_KEY = 'hearth.e2b'
+
+/** Entries that choose the rung. They stay visible. */
+export const RUNG_KEY = 'hearth.rung'
+export const AT_LEAST_KEY = 'hearth.atLeast'
+
+const markSchema = z.object({
+  /** What was asked for as the template. */
+  template: z.string(),
+  /** When its time is over it is paused, not ended. */
+  autoPause: z.boolean(),
+  /** A request wakes it. */
+  autoResume: z.boolean(),
+  /** Its ports need a token. */
+  privateTraffic: z.boolean(),
+})
+
+export type Mark = z.output<typeof markSchema>
+
+export function writeMark(mark: Mark): string {
+  return JSON.stringify(mark)
+}
+
+/** Null for a sandbox that was not made through this dialect. */
+export function markOf({ metadata }: Pick<SandboxView, 'metadata'>): Mark | null {
+  const text = metadata[MARK_KEY]
+  if (text === undefined) return null
+  try {
+    return markSchema.parse(JSON.parse(text))
+  } catch {
+    // Somebody wrote it through the native API: it says nothing.
+    return null
+  }
+}
+
+export function visibleMetadata({ metadata }: Pick<SandboxView, 'metadata'>): Record<string, string> {
+  const { [MARK_KEY]: _mark, ...rest } = metadata
+  return rest
+}
+
+export function refuseMark(metadata: Readonly<Record<string, string>>): void {
+  if (!(MARK_KEY in metadata)) return
+  throw new HearthError('invalid_request', `metadata: ${MARK_KEY} is not for clients`)
+}
