@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Rung, SandboxId } from '@hearth/contract'
 import { describeDriver, type Survivor } from '@hearth/testing'
-import { afterAll, describe, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { ApiProcess } from './support/api-process.ts'
 
 /** Rungs that differ for a client; the others run the same code over the same link. `HEARTH_RUNGS` chooses others. */
@@ -20,7 +20,8 @@ const VOLUME = [
   'ten streams share fairly',
 ] as const
 
-const server = await ApiProcess.start()
+// Sandboxes here come from the pool wherever one waits; those of `conformance.test.ts` never do.
+const server = await ApiProcess.start({ pool: true })
 const hearth = server.client()
 const reports = await server.client({ timeoutMs: 180_000 }).rungs()
 
@@ -53,5 +54,13 @@ for (const rung of RUNGS as readonly Rung[]) {
     ...(capabilities.reconnect ? { survivor: survivorOf(rung) } : {}),
   })
 }
+
+describe('the pool', () => {
+  test('had a machine for many of them', async () => {
+    const { claimed, shapes } = await hearth.pool.get()
+    expect(claimed).toBeGreaterThan(10)
+    expect(shapes.map(({ problem }) => problem).filter((problem) => problem !== null)).toEqual([])
+  })
+})
 
 afterAll(async () => await server[Symbol.asyncDispose](), 120_000)

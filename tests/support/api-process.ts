@@ -15,6 +15,8 @@ export interface ApiProcessOptions {
   readonly core?: number
   /** Options of Node, for example `--expose-gc`. */
   readonly nodeOptions?: readonly string[]
+  /** With a pool, as a server has one that nobody tells otherwise. Default: as the tests are run. */
+  readonly pool?: boolean
 }
 
 /** A server with a home of its own in another process, which can be killed and started again at the same address. */
@@ -62,10 +64,11 @@ export class ApiProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const { core, nodeOptions = [] } = this.#options
+    const { core, nodeOptions = [], pool = false } = this.#options
     const node = [process.execPath, ...nodeOptions, PROGRAM, this.home, String(this.#port)] as const
     const [program, ...args] = core === undefined ? node : (['taskset', '-c', String(core), ...node] as const)
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const environment = { ...process.env, ...(pool ? { HEARTH_POOL: '' } : {}) }
+    const child = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
     this.#child = child
     const lines = createInterface(child.stdout)
     const { url, key } = await new Promise<{ url: string; key: string | null }>((resolve, reject) => {
