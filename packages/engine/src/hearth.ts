@@ -94,6 +94,7 @@ export class Hearth implements AsyncDisposable {
     this.pool = new Pool(this.paths, poolSettings(options.pool, process.env))
     this.#launcher = new Launcher(this.paths, {
       pool: this.pool,
+      gateway: options,
       captures: {
         comparisons: new Comparisons(this, async () => (await this.#ready()).services.facts),
         snapshot: (...wanted) => this.#typed(this.snapshots.take(...wanted)),

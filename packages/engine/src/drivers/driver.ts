@@ -1,5 +1,5 @@
 import type { Limits, Rung, SandboxId } from '@hearth/contract'
-import type { Machine } from '../machine/machine.ts'
+import type { Machine, MachineNetwork } from '../machine/machine.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 
@@ -58,6 +58,8 @@ export interface LaunchRequest {
   readonly environment: Readonly<Record<string, string>>
   readonly workdir: string
   readonly user: string
+  /** Absent when nothing can be reached. */
+  readonly network?: MachineNetwork
   readonly signal?: AbortSignal
   /** Told when it has its files, and what it is made of may change again. */
   readonly diskMade?: () => void
@@ -66,7 +68,10 @@ export interface LaunchRequest {
 }
 
 /** What an unclaimed machine becomes. */
-export type ClaimRequest = Pick<LaunchRequest, 'limits' | 'hostname' | 'environment' | 'workdir' | 'user' | 'signal'>
+export type ClaimRequest = Pick<
+  LaunchRequest,
+  'limits' | 'hostname' | 'environment' | 'workdir' | 'user' | 'network' | 'signal'
+>
 
 /** A machine that runs and is nobody's yet. Whoever it was launched as is a name for the time until then. */
 export interface UnclaimedMachine {

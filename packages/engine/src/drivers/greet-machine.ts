@@ -3,13 +3,14 @@ import { BOUNDS, HearthError } from '@hearth/contract'
 import type { Link } from '../link/link.ts'
 import type { Messages } from '../link/messages.gen.ts'
 import { exactNumber } from '../link/wire.ts'
+import { openNetwork } from '../machine/link-network.ts'
 import type { LaunchRequest } from './driver.ts'
 
 const FLAGS = { makeWorkdir: 1, renewed: 2 } as const
 const CONFIRMATIONS = { hostname: 1, clock: 2, randomness: 4 } as const
 
 /** What a guest is told of its machine. */
-type Identity = Pick<LaunchRequest, 'hostname' | 'environment' | 'workdir' | 'user' | 'signal'> & {
+type Identity = Pick<LaunchRequest, 'hostname' | 'environment' | 'workdir' | 'user' | 'network' | 'signal'> & {
   readonly limits: Pick<LaunchRequest['limits'], 'openFiles' | 'pids'>
 }
 
@@ -27,17 +28,27 @@ export async function greet(link: Link, identity: Identity, { restored, renewed 
   // One that goes on where another stood gets its clock when it can take it.
   if (restored) {
     await link.hello(options)
-    requireRenewed(await configure(link, identity, renewed))
+    const [confirmed] = await Promise.all([configure(link, identity, renewed), network(link, identity)])
+    requireRenewed(confirmed)
     return
   }
   // Together: the guest takes them in order, and nobody waits for the way back in between.
-  const [, confirmed] = await Promise.all([link.hello(options), configure(link, identity, renewed)])
+  const [, confirmed] = await Promise.all([
+    link.hello(options),
+    configure(link, identity, renewed),
+    network(link, identity),
+  ])
   if (renewed) requireRenewed(confirmed)
 }
 
 /** Gives another identity to a machine that was greeted, and in which nothing has run. */
 export async function identify(link: Link, identity: Identity): Promise<void> {
-  requireRenewed(await configure(link, identity, false))
+  const [confirmed] = await Promise.all([configure(link, identity, false), network(link, identity)])
+  requireRenewed(confirmed)
+}
+
+async function network(link: Link, { network: wanted, signal }: Identity): Promise<void> {
+  if (wanted !== undefined) await openNetwork(link, wanted, { timeoutMs: BOUNDS.bootTimeoutMs, signal })
 }
 
 function configure(link: Link, identity: Identity, renewed: boolean): Promise<number> {

@@ -135,8 +135,18 @@ export class GatewayConnection implements Meter {
     const authority = await this.#context.authority()
     const { signal } = this.#abort
     return await serveInspected({
-      ...{ name, port, process, stream, secure, policy, secrets, authority },
-      ...{ recorder, dial, extraRoots, signal },
+      name,
+      port,
+      process,
+      stream,
+      secure,
+      policy,
+      secrets,
+      authority,
+      recorder,
+      dial,
+      extraRoots,
+      signal,
     })
   }
 
@@ -184,7 +194,11 @@ export class GatewayConnection implements Meter {
     }
     recorder.add({
       kind: 'connection',
-      ...{ process, name, port, named: verdict.named, protocol: this.#protocol },
+      process,
+      name,
+      port,
+      named: verdict.named,
+      protocol: this.#protocol,
       sentBytes: this.#sentBytes,
       receivedBytes: this.#receivedBytes,
       durationMs: performance.now() - this.#startedAt,

@@ -49,10 +49,12 @@ export class GuestStream extends Duplex {
     this.#meter.received(chunk.length)
     const sent = this.#channel.trySend(chunk)
     if (sent === chunk.length) return done()
-    sendBytes(this.#channel, chunk.subarray(sent)).then(
-      () => done(this.#channel.open ? null : reset()),
-      (error: unknown) => done(error as Error),
-    )
+    void this.#sendRest(chunk.subarray(sent), done)
+  }
+
+  async #sendRest(rest: Uint8Array, done: (error?: Error | null) => void): Promise<void> {
+    await sendBytes(this.#channel, rest)
+    done(this.#channel.open ? null : reset())
   }
 
   override _final(done: (error?: Error | null) => void): void {

@@ -42,7 +42,10 @@ export class SandboxGateway implements GuestCalls {
     this.#context = {
       policy: () => this.#policy,
       authority: () => this.authority(),
-      ...{ secrets, dialer, recorder, extraRoots },
+      secrets,
+      dialer,
+      recorder,
+      extraRoots,
     }
   }
 

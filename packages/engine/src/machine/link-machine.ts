@@ -3,6 +3,7 @@ import {
   guestPathSchema,
   HearthError,
   parseInput,
+  type Limits,
   type MemoryMode,
   type PortConnection,
   type Process,
@@ -15,9 +16,10 @@ import { exactNumber } from '../link/wire.ts'
 import { checkedInteger } from './checks.ts'
 import { applyChanges, listChanges, statInside } from './link-changes.ts'
 import { LinkFiles } from './link-files.ts'
+import { openNetwork, setEnvironment } from './link-network.ts'
 import { connectPort } from './link-port.ts'
 import { watchFiles, type Watching } from './link-watch.ts'
-import type { Captured, Machine, MachineEnd, ProcessSpec, StillFiles } from './machine.ts'
+import type { Captured, Machine, MachineEnd, MachineNetwork, ProcessSpec, StillFiles } from './machine.ts'
 import type { ChangeSource } from './machine-changes.ts'
 import { OomWatch } from './oom-watch.ts'
 import { listProcesses } from './process-list.ts'
@@ -98,6 +100,14 @@ export class LinkMachine implements Machine {
   async stats(): Promise<Stats> {
     const [guest, host] = await Promise.all([this.#link.ask('Statistics', {}, guestStats), this.#options.hostStats?.()])
     return { ...guest, ...host }
+  }
+
+  async openNetwork(network: MachineNetwork): Promise<void> {
+    await openNetwork(this.#link, network)
+  }
+
+  async setEnvironment(environment: Readonly<Record<string, string>>, limits: Limits): Promise<void> {
+    await setEnvironment(this.#link, environment, limits)
   }
 
   async pause(): Promise<void> {

@@ -1,6 +1,7 @@
 import type {
   Command,
   Files,
+  Limits,
   MemoryMode,
   MemoryOutcome,
   PortConnection,
@@ -9,6 +10,7 @@ import type {
   Stats,
   WatchEvent,
 } from '@hearth/contract'
+import type { SandboxGateway } from '../gateway/sandbox-gateway.ts'
 import type { CapturedDisk, MemoryCapture } from '../store/snapshot-manifest.ts'
 import type { ChangeSource } from './machine-changes.ts'
 
@@ -45,6 +47,13 @@ export interface Captured {
 /** Called when nobody writes to the files of a machine, with the subvolume that they lie in. They stand still until it resolves. */
 export type StillFiles = (area: string) => Promise<void>
 
+/** The way out of a machine. */
+export interface MachineNetwork {
+  readonly gateway: SandboxGateway
+  /** A certificate that its programs shall trust, in PEM; empty for none. */
+  readonly authority: string
+}
+
 /** A started computer. `LinkMachine` is this over the guest's link; the simulated rung implements it directly. */
 export interface Machine {
   readonly files: Files
@@ -56,6 +65,10 @@ export interface Machine {
   watch(path: string, recursive: boolean, signal?: AbortSignal): Promise<AsyncIterable<WatchEvent> & AsyncDisposable>
   connect(port: number, signal?: AbortSignal): Promise<PortConnection>
   stats(): Promise<Stats>
+  /** Names can be reached from now on, or others than before. Idempotent. */
+  openNetwork(network: MachineNetwork): Promise<void>
+  /** The base environment of commands that are started from now on. The limits are those that it has. */
+  setEnvironment(environment: Readonly<Record<string, string>>, limits: Limits): Promise<void>
   /** Stops all processes where they are; calls under way wait, their time limits go on. New ones are refused with `sandbox_paused`. Idempotent. */
   pause(): Promise<void>
   /** Resolves when the guest answers again. Idempotent. */

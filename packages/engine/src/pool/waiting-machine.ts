@@ -1,3 +1,4 @@
+import { NO_NETWORK } from '../sandbox/sandbox-network.ts'
 import { mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { newSandboxId } from '@hearth/contract'
@@ -35,7 +36,7 @@ export class WaitingMachine {
     const user = probe.capabilities.users ? (template.user ?? '') : ''
     const configuration = { hostname: null, environment: template.environment, workdir: template.workdir ?? '/', user }
     const id = newSandboxId()
-    const record = recordOf(id, { ...prepared, configuration, expiresAt: PAST, metadata: {} })
+    const record = recordOf(id, { ...prepared, configuration, expiresAt: PAST, metadata: {}, network: NO_NETWORK })
     const directory = makeSandboxDirectory(paths.pool, record)
     try {
       const unclaimed = await launch({ id, directory, template, from: null, limits, ...record.configuration })

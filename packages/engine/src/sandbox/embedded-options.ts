@@ -1,13 +1,13 @@
-import type { SandboxInfo } from '@hearth/contract'
 import type { Capabilities } from '../drivers/driver.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { Captures } from './captures.ts'
+import type { SandboxNetwork } from './sandbox-network.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 
-/** What the sandbox tells its owner about itself: a new deadline is to be written down, an end to be cleaned up. */
+/** What the sandbox tells its owner about itself: a change is to be written down, an end to be cleaned up. */
 export interface SandboxOwner {
-  deadlineMoved(info: SandboxInfo): void
+  changed(record: UnownedRecord): void
   ended(): Promise<void>
   /** It is somebody else's from now on. */
   released(): void
@@ -20,6 +20,7 @@ export interface EmbeddedSandboxOptions {
   readonly owner: SandboxOwner
   readonly captures: Captures
   readonly paused: boolean
+  readonly network: SandboxNetwork
   /** Of `runCode`, that go on in it. */
   readonly interpreters: readonly CapturedInterpreter[]
 }

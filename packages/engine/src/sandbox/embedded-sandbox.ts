@@ -13,10 +13,10 @@ import {
   type FileChange,
   type Files,
   type ForkResult,
-  type Limits,
   type MemoryOutcome,
   type MergeOptions,
   type MergeResult,
+  type Policy,
   type Port,
   type Process,
   type ProcessInfo,
@@ -28,13 +28,11 @@ import {
   type SnapshotInfo,
   type SpawnOptions,
   type Stats,
-  type WatchEvent,
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
 import type { Machine, MachineEnd } from '../machine/machine.ts'
 import type { ChangeSource } from '../machine/machine-changes.ts'
-import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { Capturable, Captures, EngineForkOptions, EngineSnapshotOptions } from './captures.ts'
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
@@ -45,7 +43,9 @@ import { feed } from './feed-input.ts'
 import { processSpec } from './process-spec.ts'
 import { requireThere } from './require-there.ts'
 import { SandboxPort } from './sandbox-port.ts'
+import type { SandboxNetwork } from './sandbox-network.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
+import { Turns } from './turns.ts'
 
 const portSchema = z.int().min(1).max(65_535)
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
@@ -55,28 +55,29 @@ export class EmbeddedSandbox implements Sandbox {
   readonly id: SandboxId
   readonly files: Files
   readonly #machine: Machine
-  readonly #limits: Limits
   readonly #owner: SandboxOwner
   readonly #contexts: CodeContexts
   readonly #deadline: Deadline
   readonly #capabilities: Capabilities
   readonly #captures: Captures
-  readonly #record: UnownedRecord
-  /** Pauses, resumes and captures come one after the other. */
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #network: SandboxNetwork
+  /** Of pauses, resumes, captures and other policies. */
+  readonly #turns = new Turns(() => requireThere(this.#info))
+  #record: UnownedRecord
   #paused: boolean
   #info: SandboxInfo
 
-  constructor({ record, machine, capabilities, owner, captures, paused, interpreters }: EmbeddedSandboxOptions) {
+  constructor(options: EmbeddedSandboxOptions) {
+    const { record, machine, capabilities, owner, captures, paused, interpreters } = options
     const { info } = record
     this.#record = record
+    this.#network = options.network
     this.#info = info
     this.#capabilities = capabilities
     this.#captures = captures
     this.#paused = paused
     this.#machine = machine
     this.#owner = owner
-    this.#limits = info.limits
     this.id = info.id
     this.files = machine.files
     this.#contexts = new CodeContexts(this, capabilities, interpreters)
@@ -98,10 +99,10 @@ export class EmbeddedSandbox implements Sandbox {
 
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
     const { input, maxOutputBytes, ...rest } = parseInput(execOptionsSchema, options, 'options')
-    const timeoutMs = commandTimeMs(this.#limits, rest.timeoutMs)
+    const timeoutMs = commandTimeMs(this.#info.limits, rest.timeoutMs)
     const process = await this.#start(command, { ...rest, timeoutMs, stdin: input === undefined ? 'none' : 'pipe' })
     if (input !== undefined) void feed(process, input)
-    return await collectOutput(process, maxOutputBytes ?? this.#limits.outputBytes)
+    return await collectOutput(process, maxOutputBytes ?? this.#info.limits.outputBytes)
   }
 
   async spawn(command: Command, options: SpawnOptions = {}): Promise<Process> {
@@ -127,19 +128,13 @@ export class EmbeddedSandbox implements Sandbox {
 
   async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
     this.#requireRunning()
-    return await this.#contexts.run(code, options, this.#limits)
+    return await this.#contexts.run(code, options, this.#info.limits)
   }
 
-  async watch(
-    path: string,
-    options: { recursive?: boolean; signal?: AbortSignal } = {},
-  ): Promise<AsyncIterable<WatchEvent> & AsyncDisposable> {
+  async watch(...[path, options = {}]: Parameters<Sandbox['watch']>): ReturnType<Sandbox['watch']> {
     this.#requireRunning()
-    return await this.#machine.watch(
-      parseInput(guestPathSchema, path, 'path'),
-      options.recursive ?? false,
-      options.signal,
-    )
+    const checked = parseInput(guestPathSchema, path, 'path')
+    return await this.#machine.watch(checked, options.recursive ?? false, options.signal)
   }
 
   port(port: number): Port {
@@ -149,7 +144,7 @@ export class EmbeddedSandbox implements Sandbox {
   async stats(): Promise<Stats> {
     this.#requireRunning()
     const stats = await this.#machine.stats()
-    return { ...stats, memoryLimitBytes: this.#limits.memoryBytes, diskLimitBytes: this.#limits.diskBytes }
+    return { ...stats, memoryLimitBytes: this.#info.limits.memoryBytes, diskLimitBytes: this.#info.limits.diskBytes }
   }
 
   async renew(ttlMs: number): Promise<SandboxInfo> {
@@ -160,10 +155,21 @@ export class EmbeddedSandbox implements Sandbox {
   async expireAt(expiresAt: Date): Promise<SandboxInfo> {
     requireThere(this.#info)
     const renewed = { ...this.#info, expiresAt }
-    this.#owner.deadlineMoved(renewed)
+    this.#owner.changed({ ...this.#record, info: renewed })
     this.#info = renewed
     this.#deadline.move(expiresAt)
     return renewed
+  }
+
+  /** What it may reach from now on. Connections that are no longer allowed are closed. */
+  setPolicy(policy: Policy): Promise<void> {
+    return this.#turns.take(async () => {
+      this.#requireRunning()
+      this.#network.setPolicy(policy)
+      this.#record = { ...this.#record, network: { ...this.#record.network, policy } }
+      this.#owner.changed(this.record)
+      await this.#network.tell(this.#machine)
+    })
   }
 
   /** True between a pause and its resume. Every call that reaches into it is then refused with `sandbox_paused`. */
@@ -178,7 +184,7 @@ export class EmbeddedSandbox implements Sandbox {
 
   /** Stops all processes where they are. Deadlines go on. Idempotent. */
   pause(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       if (this.#paused) return
       if (!this.#capabilities.pause) {
         throw new HearthError('capability_unsupported', `${this.#info.driver} cannot pause a sandbox`)
@@ -190,10 +196,11 @@ export class EmbeddedSandbox implements Sandbox {
 
   /** Resolves when it answers again. Idempotent. */
   resume(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       if (!this.#paused) return
       await this.#machine.resume()
       this.#paused = false
+      await this.#network.resumed(this.#machine)
     })
   }
 
@@ -230,7 +237,7 @@ export class EmbeddedSandbox implements Sandbox {
   }
 
   capture(...wanted: Parameters<Capturable['capture']>): ReturnType<Capturable['capture']> {
-    return this.#inTurn(() => this.#capture(...wanted))
+    return this.#turns.take(() => this.#capture(...wanted))
   }
 
   async #capture(...wanted: Parameters<Capturable['capture']>): ReturnType<Capturable['capture']> {
@@ -245,7 +252,7 @@ export class EmbeddedSandbox implements Sandbox {
 
   /** Ends its machine once `work` has written down all that it is; until then nothing reaches into it, and when `work` fails it goes on. */
   sleep<Value>(work: (capture: Capturable['capture']) => Promise<Value>): Promise<Value> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       const pauses = this.#capabilities.pause && !this.#paused
       const before = this.#paused
       if (pauses) await this.#machine.pause()
@@ -263,16 +270,6 @@ export class EmbeddedSandbox implements Sandbox {
       await this.#machine.kill('sleep')
       return value
     })
-  }
-
-  async #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
-    const before = this.#turn
-    const mine = before.then(() => {
-      requireThere(this.#info)
-      return work()
-    })
-    this.#turn = mine.catch(() => undefined)
-    return await mine
   }
 
   async kill(): Promise<void> {

@@ -134,7 +134,7 @@ function describeChild(
   options: Options,
   index: number,
 ): Omit<Prepared, keyof Basis> {
-  const { info, configuration } = parent.record
+  const { info, configuration, network } = parent.record
   const own = options.each?.[index]
   const ttlMs = own?.ttlMs ?? options.ttlMs
   return {
@@ -148,6 +148,7 @@ function describeChild(
     },
     expiresAt: ttlMs === undefined ? info.expiresAt : new Date(Date.now() + ttlMs),
     metadata: { ...info.metadata, ...options.metadata, ...own?.metadata },
+    network,
   }
 }
 

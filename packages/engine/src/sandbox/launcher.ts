@@ -8,6 +8,7 @@ import {
   type SnapshotId,
 } from '@hearth/contract'
 import type { Driver, LaunchRequest, Probe } from '../drivers/driver.ts'
+import type { GatewayOptions } from '../gateway/gateway-options.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { Pool } from '../pool/pool.ts'
@@ -16,6 +17,7 @@ import type { Progress, Template } from '../templates/template.ts'
 import type { Captures } from './captures.ts'
 import type { Basis } from './create-from.ts'
 import { EmbeddedSandbox } from './embedded-sandbox.ts'
+import { SandboxNetwork, type NetworkSpec } from './sandbox-network.ts'
 import {
   disownRecord,
   makeSandboxDirectory,
@@ -38,6 +40,7 @@ export interface Prepared {
   readonly configuration: Omit<SandboxConfiguration, 'hostname'> & { readonly hostname: string | null }
   readonly expiresAt: Date
   readonly metadata: Readonly<Record<string, string>>
+  readonly network: NetworkSpec
 }
 
 export interface LaunchOptions {
@@ -53,6 +56,8 @@ export interface LaunchOptions {
 export interface LauncherOwner {
   /** How the sandboxes are captured and copied. */
   readonly captures: Captures
+  /** What the gateways of the sandboxes share. */
+  readonly gateway: GatewayOptions
   /** Machines that wait for sandboxes. */
   readonly pool: Pool
   /** A sandbox that needed this snapshot is gone. */
@@ -76,12 +81,14 @@ export class Launcher {
     const { driver, template, from } = prepared
     const record = recordOf(options.id ?? newSandboxId(), prepared)
     using _underWay = this.#owner.pool.enter()
-    const claimed = await this.#owner.pool.claim(prepared, record, options.signal)
-    if (claimed !== null) return await this.own(record, driver, claimed)
+    const network = await SandboxNetwork.create(record, this.#owner.gateway)
+    const outfit = await network.outfit()
+    const claimed = await this.#owner.pool.claim(prepared, record, outfit, options.signal)
+    if (claimed !== null) return await this.own(record, driver, claimed, { network })
     const directory = makeSandboxDirectory(this.#paths.sandboxes, record)
     try {
-      const machine = await driver.launch(this.#request(record, template, from, options))
-      return await this.own(record, driver, machine, { captured: from })
+      const machine = await driver.launch({ ...this.#request(record, template, from, options), ...outfit })
+      return await this.own(record, driver, machine, { captured: from, network })
     } catch (error) {
       // A driver frees what it held; one that held nothing leaves the directory.
       await rm(directory, { recursive: true, force: true })
@@ -96,13 +103,15 @@ export class Launcher {
     from: StoredSnapshot,
     options: { readonly signal?: AbortSignal; readonly answered: (record: UnownedRecord) => Promise<UnownedRecord> },
   ): Promise<EmbeddedSandbox> {
-    const machine = await driver.launch(this.#request(record, template, from, options))
+    const network = await SandboxNetwork.create(record, this.#owner.gateway)
+    const request = this.#request(record, template, from, options)
+    const machine = await driver.launch({ ...request, ...(await network.outfit()) })
     const info = { ...record.info, state: 'running', driver: probe.label } as const
     const awake = await options.answered({ ...record, info }).catch(async (error: unknown) => {
       await machine.kill()
       throw error
     })
-    return await this.own(awake, driver, machine, { captured: from })
+    return await this.own(awake, driver, machine, { captured: from, network })
   }
 
   #request(
@@ -117,27 +126,33 @@ export class Launcher {
     return { id, directory, template, from, limits, ...configuration, ...abandon, ...tell }
   }
 
-  /** A machine becomes a sandbox of this process. */
+  /** A machine becomes a sandbox of this process; without `network`, one that was told of another. */
   async own(
     record: UnownedRecord,
     driver: Driver,
     machine: Machine,
-    options: { readonly paused?: boolean; readonly captured?: StoredSnapshot | null } = {},
+    options: {
+      readonly paused?: boolean
+      readonly captured?: StoredSnapshot | null
+      readonly network?: SandboxNetwork
+    } = {},
   ): Promise<EmbeddedSandbox> {
     const probe = await driver.probe()
     if (!probe.available) throw new HearthError('rung_unavailable', probe.reason)
     const directory = sandboxDirectory(this.#paths.sandboxes, record.info.id)
     const manifest = options.captured?.manifest
+    const network = options.network ?? (await SandboxNetwork.create(record, this.#owner.gateway))
     const sandbox: EmbeddedSandbox = new EmbeddedSandbox({
       record,
       machine,
       capabilities: probe.capabilities,
       captures: this.#owner.captures,
       paused: options.paused ?? false,
+      network,
       // Without memory they have ended with their sandbox.
       interpreters: manifest === undefined || manifest.memory === null ? [] : manifest.interpreters,
       owner: {
-        deadlineMoved: (info) => writeRecord(directory, { ...record, info }),
+        changed: (changed) => writeRecord(directory, changed),
         ended: async () => {
           if (sandbox.info.state === 'hibernated') return await this.#owner.sleeperKilled(sandbox.id)
           await rm(directory, { recursive: true, force: true })
@@ -145,13 +160,14 @@ export class Launcher {
         },
         released: () => {
           this.live.delete(sandbox)
-          disownRecord(directory, { ...record, info: sandbox.info })
+          disownRecord(directory, sandbox.record)
         },
       },
     })
     this.live.add(sandbox)
     const gone = machine.ended.then(async () => {
       this.live.delete(sandbox)
+      network.close()
       if (sandbox.info.state === 'hibernated') return
       const others = [...this.live].flatMap((other) => snapshotsOf(other.record))
       for (const snapshot of snapshotsOf(record)) {
@@ -160,18 +176,20 @@ export class Launcher {
     })
     // What could not be removed now is seen by the next sweep; whoever kills the sandbox hears of it too.
     gone.catch(() => undefined)
+    if (options.network === undefined) await network.adopted(machine, options.paused ?? false)
     return sandbox
   }
 }
 
 /** What is written down about a new sandbox. */
 export function recordOf(id: SandboxId, prepared: Prepared): UnownedRecord {
-  const { configuration, driver, template } = prepared
+  const { configuration, driver, template, network } = prepared
   return {
     info: infoOf(id, prepared),
     driver: driver.name,
     templateDigest: template.digest,
     configuration: { ...configuration, hostname: configuration.hostname ?? id.replace('_', '-') },
+    network,
     sleep: null,
     liesOn: null,
   }

@@ -96,6 +96,7 @@ export class Preparation {
       },
       expiresAt: new Date(Date.now() + (spec.ttlMs ?? BOUNDS.defaultTtlMs)),
       metadata: spec.metadata ?? {},
+      network: { policy: spec.policy ?? {}, secrets: spec.secrets ?? [] },
     }
   }
 

@@ -3,8 +3,10 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   HearthError,
+  policySchema,
   rungSchema,
   sandboxIdSchema,
+  secretUseSchema,
   snapshotIdSchema,
   type SandboxId,
   type SandboxInfo,
@@ -12,6 +14,7 @@ import {
 } from '@hearth/contract'
 import { z } from 'zod'
 import { ownIdentity, type ProcessIdentity } from '../host/process-identity.ts'
+import type { NetworkSpec } from './sandbox-network.ts'
 import type { SnapshotManifest } from '../store/snapshot-manifest.ts'
 
 /** What is written down about a sandbox before it runs, so that whoever comes after a crash knows what there is. */
@@ -22,6 +25,8 @@ export interface SandboxRecord {
   readonly templateDigest: string
   /** What it was configured with, and its copies are. */
   readonly configuration: SandboxConfiguration
+  /** What it may reach, and the secrets that it uses. */
+  readonly network: NetworkSpec
   /** Of one that sleeps, or is being put to sleep. The snapshot is named before it is made, so that nobody takes it for a leftover. */
   readonly sleep: Sleep | null
   /** The snapshot of its last sleep, where its files lie on those. */
@@ -75,6 +80,7 @@ const recordSchema = z.object({
       user: z.string(),
     })
     .default({ hostname: '', environment: {}, workdir: '/', user: '' }),
+  network: z.object({ policy: policySchema, secrets: z.array(secretUseSchema) }).default({ policy: {}, secrets: [] }),
   sleep: z
     .object({ snapshot: snapshotIdSchema, memory: z.boolean(), reason: z.string().nullable() })
     .nullable()
@@ -119,8 +125,8 @@ export function disownRecord(directory: string, record: UnownedRecord): void {
 
 /** Writes it in one step, with this process as the owner. */
 export function writeRecord(directory: string, unowned: UnownedRecord, owner = ownIdentity()): void {
-  const { info, driver, templateDigest, configuration, sleep, liesOn } = unowned
-  const record: SandboxRecord = { info, driver, templateDigest, configuration, sleep, liesOn, owner }
+  const { info, driver, templateDigest, configuration, network, sleep, liesOn } = unowned
+  const record: SandboxRecord = { info, driver, templateDigest, configuration, network, sleep, liesOn, owner }
   const temporary = join(directory, `${FILE}.new`)
   writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 })
   renameSync(temporary, join(directory, FILE))

@@ -38,7 +38,7 @@ export const BASE_FILES: readonly { readonly path: string; readonly content: str
   { path: '/etc/hostname', content: lines('sandbox') },
   {
     path: '/etc/nsswitch.conf',
-    content: lines('passwd: files', 'group: files', 'hosts: files', 'services: files', 'protocols: files'),
+    content: lines('passwd: files', 'group: files', 'hosts: files dns', 'services: files', 'protocols: files'),
   },
   { path: '/etc/resolv.conf', content: '' },
 ]

@@ -31,5 +31,6 @@ export async function launchSimulated(request: LaunchRequest, interpreters: bool
     environment,
     interpreters,
     earlier,
+    ...(request.network === undefined ? {} : { network: request.network }),
   })
 }

@@ -24,7 +24,7 @@ export function makeLayout(tree: MemoryTree, options: { hostname: string; comman
   for (const { path, content } of BASE_FILES) {
     tree.write(path, Buffer.from(path === '/etc/hostname' ? `${options.hostname}\n` : content))
   }
-  for (const name of [...getCommandNames(), ...options.commands]) {
+  for (const name of [...getCommandNames(), 'curl', ...options.commands]) {
     tree.write(`/usr/bin/${name}`, Buffer.from('#!/bin/bash\n'), { mode: 0o755 })
   }
 

@@ -1,5 +1,7 @@
 import type { Command, Limits } from '@hearth/contract'
 import { Bash, defineCommand } from 'just-bash'
+import type { MachineNetwork } from '../../machine/machine.ts'
+import { gatewayFetch } from './gateway-fetch.ts'
 import type { MemoryTree } from './memory-tree.ts'
 import type { OutputLog } from './output-log.ts'
 import { RedirectOutput } from './redirect-output.ts'
@@ -13,6 +15,8 @@ export interface ShellSettings {
   readonly hostname: string
   readonly environment: Readonly<Record<string, string>>
   readonly interpreters: boolean
+  /** Absent when nothing can be reached. */
+  readonly network?: MachineNetwork
 }
 
 export interface ShellInvocation {
@@ -25,6 +29,12 @@ export interface ShellInvocation {
   readonly mergeOutput: boolean
   readonly signal: AbortSignal
 }
+
+const NO_CURL = defineCommand('curl', async () => ({
+  stdout: '',
+  stderr: 'curl: (6) nothing can be reached from this sandbox: its policy allows no name\n',
+  exitCode: 6,
+}))
 
 /** Runs one command to its end, writing its output as it comes, and gives its exit code. */
 export async function runShell(settings: ShellSettings, invocation: ShellInvocation, log: OutputLog): Promise<number> {
@@ -41,9 +51,11 @@ export async function runShell(settings: ShellSettings, invocation: ShellInvocat
     env: { ...settings.environment, HOSTNAME: settings.hostname, ...invocation.env },
     executionLimits: executionLimits(settings.limits, invocation.timeoutMs),
     processInfo: { pid: invocation.id + 1, ppid: 1, uid: 1000, gid: 1000 },
+    ...(settings.network === undefined ? {} : { fetch: gatewayFetch(settings.network, invocation.id) }),
     python: settings.interpreters,
     javascript: settings.interpreters,
     customCommands: [
+      ...(settings.network === undefined ? [NO_CURL] : []),
       defineCommand('hostname', async () => ({ stdout: `${settings.hostname}\n`, stderr: '', exitCode: 0 })),
     ],
   })

@@ -10,7 +10,7 @@ import {
   type WatchEvent,
 } from '@hearth/contract'
 import { assertNotAborted, onAbort } from '../../link/abort.ts'
-import type { Captured, Machine, MachineEnd, ProcessSpec } from '../../machine/machine.ts'
+import type { Captured, Machine, MachineEnd, MachineNetwork, ProcessSpec } from '../../machine/machine.ts'
 import type { ChangeSource } from '../../machine/machine-changes.ts'
 import { applyToTree } from '../../diff/apply-to-tree.ts'
 import { TreeRoot } from '../../diff/tree-root.ts'
@@ -34,7 +34,7 @@ export interface SimulatedSettings extends ShellSettings {
 export class SimulatedMachine implements Machine {
   readonly files: SimulatedFiles
   readonly ended: Promise<MachineEnd>
-  readonly #settings: SimulatedSettings
+  #settings: SimulatedSettings
   readonly #end = Promise.withResolvers<MachineEnd>()
   readonly #tasks = new Map<number, SimulatedTask>()
   readonly #watches = new Set<TreeWatch>()
@@ -115,6 +115,14 @@ export class SimulatedMachine implements Machine {
       diskLimitBytes: limits.diskBytes,
       uptimeMs: performance.now() - this.#startedMs,
     }
+  }
+
+  async openNetwork(network: MachineNetwork): Promise<void> {
+    this.#settings = { ...this.#settings, network }
+  }
+
+  async setEnvironment(environment: Readonly<Record<string, string>>): Promise<void> {
+    this.#settings = { ...this.#settings, environment: { ...this.#settings.environment, ...environment } }
   }
 
   async kill(): Promise<void> {
