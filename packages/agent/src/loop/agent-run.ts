@@ -160,14 +160,14 @@ export class AgentRun {
         durationMs: Date.now() - from,
         ...(process === undefined ? {} : { process }),
       })
-    if (begun) {
+    if (begun !== null) {
       const tool = this.#tools.find((one) => one.name === call.name)
       const context = this.#context()
       const { text } = await attempt(async () => {
-        await tool?.abandon?.(call.input, context)
+        await tool?.abandon?.(begun.input, context)
         return { text: INTERRUPTED }
       }, context.signal)
-      return await end('interrupted', text)
+      return await end('interrupted', text === INTERRUPTED ? text : `${INTERRUPTED} (${text})`)
     }
     const admission = await admit(this.#tools, call, this.#options, this.#control.signal)
     if ('outcome' in admission) return await end(admission.outcome, admission.text)

@@ -8,8 +8,8 @@ type Submitted = Extract<AgentEvent, { type: 'submitted' }>
 
 export interface PendingCall {
   readonly call: ToolCall
-  /** It was started, and how it ended was never written down. */
-  readonly begun: boolean
+  /** What it was started with, when it was: how it ended was never written down. */
+  readonly begun: { readonly input: unknown } | null
 }
 
 /** A call and what came of it, for finding out whether the model goes round in circles. */
@@ -22,7 +22,7 @@ export interface PastCall {
 interface Turn {
   readonly seq: number
   readonly messages: Message[]
-  readonly calls: { readonly call: ToolCall; answer: ToolAnswer | null; begun: boolean }[]
+  readonly calls: { readonly call: ToolCall; answer: ToolAnswer | null; begun: PendingCall['begun'] }[]
 }
 
 const REMEMBERED_CALLS = 24
@@ -112,7 +112,7 @@ export class RunState {
         this.#reply(event)
         break
       case 'tool_started':
-        this.#callOf(event.id, (call) => (call.begun = true))
+        this.#callOf(event.id, (call) => (call.begun = { input: event.input }))
         break
       case 'tool_ended':
         this.#end(event)
@@ -149,7 +149,7 @@ export class RunState {
     const { text, calls } = event
     const replay = event.replay === undefined ? {} : { replay: event.replay }
     const message: Message = { role: 'assistant', text, calls, ...replay }
-    const open = calls.map((call) => ({ call, answer: null, begun: false }))
+    const open = calls.map((call) => ({ call, answer: null, begun: null }))
     this.#turns.push({ seq: event.seq, messages: [message], calls: open })
   }
 

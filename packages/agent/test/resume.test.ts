@@ -1,0 +1,161 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Sandbox } from '@hearth/contract'
+import { Hearth } from '@hearth/engine'
+import { afterAll, describe, expect, it } from 'vitest'
+import {
+  FileEventLog,
+  MemoryEventLog,
+  resumeAgent,
+  ScriptedModel,
+  startAgent,
+  type AgentEvent,
+  type AgentResult,
+  type EventLog,
+} from '../src/index.ts'
+import { CarefulModel, EFFECTS } from './support/careful-model.ts'
+
+const hearth = new Hearth()
+const directory = mkdtempSync(join(tmpdir(), 'hearth-agent-test-'))
+afterAll(async () => {
+  rmSync(directory, { recursive: true })
+  await hearth.dispose()
+})
+
+const WORDS = ['one', 'two', 'three', 'four']
+const model = new CarefulModel([['one'], ['two', 'three'], ['four']])
+
+/** Dies at one event: just before it is written down, or just after. */
+function mortal(log: EventLog, at: number, when: 'before' | 'after'): EventLog {
+  return {
+    read: async () => await log.read(),
+    append: async (event) => {
+      if (event.seq === at && when === 'before') throw new Error('dead')
+      await log.append(event)
+      if (event.seq === at) throw new Error('dead')
+    },
+  }
+}
+
+async function marks(sandbox: Sandbox): Promise<string[]> {
+  return (await sandbox.files.readText(EFFECTS)).trim().split('\n').toSorted()
+}
+
+function interruptions(events: readonly AgentEvent[]): number {
+  return events.filter((event) => event.type === 'tool_ended' && event.outcome === 'interrupted').length
+}
+
+describe('an agent that dies', () => {
+  it('at any event goes on, and neither loses nor repeats anything', async () => {
+    let deaths = 0
+    for (const when of ['before', 'after'] as const) {
+      for (let at = 1; ; at++) {
+        const { died, events, found } = await liveTwice(at, when)
+        expect([when, at, ...found]).toEqual([when, at, ...WORDS.toSorted()])
+        expect(interruptions(events)).toBeLessThanOrEqual(1)
+        expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index))
+        if (!died) break
+        deaths++
+      }
+    }
+    expect(deaths).toBeGreaterThan(30)
+  })
+
+  it('again and again, by kill -9, goes on each time in another process', async () => {
+    const made = await hearth.create({ rung: 'process' })
+    await made.release()
+    const place = join(directory, 'victims')
+    mkdirSync(place)
+    let killed = 0
+    for (;;) {
+      const { signal, output } = await victim(made.id, place, 2 + killed)
+      if (signal === null) {
+        expect(output).toBe('submitted\n')
+        break
+      }
+      expect(signal).toBe('SIGKILL')
+      expect(++killed).toBeLessThan(30)
+    }
+    expect(killed).toBeGreaterThan(3)
+    await using sandbox = await hearth.adopt(made.id)
+    expect(await marks(sandbox)).toEqual(WORDS.toSorted())
+  })
+
+  it('in the middle of a command ends it, and says so', async () => {
+    const made = await hearth.create({ rung: 'process' })
+    await made.release()
+    const place = join(directory, 'middle')
+    mkdirSync(place)
+    const command = `echo begun >> ${EFFECTS}; sleep 60; echo ended >> ${EFFECTS}`
+    const script = [
+      { calls: [{ tool: 'bash', input: { command } }] },
+      { calls: [{ tool: 'submit', input: { summary: '' } }] },
+    ]
+    const child = startVictim(made.id, place, 1000, JSON.stringify(script))
+    while (!readLog(place).includes('tool_started')) await sleep(20)
+    await sleep(300)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await using sandbox = await hearth.adopt(made.id)
+    await using log = await FileEventLog.open(join(place, 'log'))
+    const run = await resumeAgent({
+      sandbox,
+      log,
+      model: new ScriptedModel(script),
+      stateDirectory: join(place, 'state'),
+    })
+    expect(await run.result).toMatchObject({ reason: 'submitted' })
+    expect(await marks(sandbox)).toEqual(['begun'])
+    expect((await sandbox.processes()).filter(({ exit }) => exit === null)).toEqual([])
+    expect(interruptions(await log.read())).toBe(1)
+  })
+})
+
+async function liveTwice(
+  at: number,
+  when: 'before' | 'after',
+): Promise<{ died: boolean; events: readonly AgentEvent[]; found: string[]; result: AgentResult }> {
+  await using sandbox = await hearth.create({ rung: 'simulated' })
+  await sandbox.files.write('/tmp/work/file', 'file\n')
+  const log = new MemoryEventLog()
+  const stateDirectory = join(directory, `${when}-${at}`)
+  const options = { sandbox, model, stateDirectory }
+  const first = await startAgent({ ...options, log: mortal(log, at, when), task: 'Leave marks.', workdir: '/tmp' })
+  let died = false
+  const whole = await first.result.catch((error: Error) => {
+    expect(error.message).toMatch(/cannot be written down: Error: dead/)
+    died = true
+    return null
+  })
+  const result = whole ?? (await (await resumeAgent({ ...options, log })).result)
+  expect(result.reason).toBe('submitted')
+  return { died, events: await log.read(), found: await marks(sandbox), result }
+}
+
+function startVictim(
+  id: string,
+  place: string,
+  events: number,
+  script = '',
+): ChildProcessByStdio<null, Readable, null> {
+  const program = join(import.meta.dirname, 'support', 'agent-victim.ts')
+  return spawn(process.execPath, [program, id, place, String(events), script], { stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+async function victim(id: string, place: string, events: number): Promise<{ signal: string | null; output: string }> {
+  const child = startVictim(id, place, events)
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const [, signal] = (await once(child, 'close')) as [number | null, string | null]
+  return { signal, output }
+}
+
+function readLog(place: string): string {
+  const file = join(place, 'log')
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
