@@ -7,6 +7,8 @@ export const SAMPLES: Readonly<Record<string, { readonly query?: string; readonl
   'sandbox.renew': { options: { json: { ttlMs: 60_000 } } },
   'sandbox.pause': {},
   'sandbox.resume': {},
+  'sandbox.hibernate': { options: { json: {} } },
+  'sandbox.wake': { options: { json: {} } },
   'sandbox.stop': {},
   'sandbox.stats': {},
   'sandbox.snapshot': { options: { json: {} } },
