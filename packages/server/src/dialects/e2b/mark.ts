@@ -13,6 +13,8 @@ const markSchema = z.object({
   template: z.string(),
   /** When its time is over it is paused, not ended. */
   autoPause: z.boolean(),
+  /** What runs in it goes on afterwards. */
+  keepMemory: z.boolean(),
   /** A request wakes it. */
   autoResume: z.boolean(),
   /** Its ports need a token. */

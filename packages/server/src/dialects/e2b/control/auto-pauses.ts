@@ -1,9 +1,10 @@
-import { BOUNDS, HearthError, newId, type SandboxView } from '@hearth/contract'
+import { HearthError, newId, type SandboxView } from '@hearth/contract'
 import type { Logger } from 'pino'
 import type { Caller, ControlPlane } from '../../../control-plane.ts'
 import type { SandboxRows } from '../e2b.ts'
 import { MARK_KEY, markOf } from '../mark.ts'
-import { endOf, PAUSED_MS } from './views.ts'
+import { putToSleep } from './sleeping.ts'
+import { endOf } from './views.ts'
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -58,30 +59,11 @@ export class AutoPauses {
     try {
       const view = await this.#plane.get(caller, id)
       if (endOf(view) > Date.now()) return this.watch(tenantId, view)
-      if (view.state === 'running') await pauseAndKeep(this.#plane, caller, view)
+      if (view.state === 'running') await putToSleep(this.#plane, caller, view, markOf(view)?.keepMemory ?? true)
     } catch (error) {
       if (HearthError.isInstance(error) && ['sandbox_not_found', 'sandbox_ended'].includes(error.code)) return
       // Its deadline is still there.
       this.#logger.warn({ event: 'e2b.auto_pause', sandbox: id, err: error })
     }
   }
-}
-
-/** The clock of a sandbox goes on while it is paused, so that its deadline is moved as far as it can be. */
-export async function pauseAndKeep(plane: ControlPlane, caller: Caller, view: SandboxView): Promise<void> {
-  await plane.pause(caller, view.id)
-  if (view.expiresAt !== null) await plane.renew(caller, view.id, BOUNDS.maximumTtlMs)
-}
-
-/** Moves its end to this long from now. */
-export async function endAfter(
-  plane: ControlPlane,
-  caller: Caller,
-  view: SandboxView,
-  milliseconds: number,
-): Promise<SandboxView> {
-  if (view.expiresAt === null) return view
-  const later = markOf(view)?.autoPause === true ? PAUSED_MS : 0
-  // A sandbox has a second at least; one that is to end now has that.
-  return await plane.renew(caller, view.id, Math.max(1000, milliseconds) + later)
 }

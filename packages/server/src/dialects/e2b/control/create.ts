@@ -56,6 +56,7 @@ function markOf(body: Create): string {
   return writeMark({
     template: body.templateID,
     autoPause: body.autoPause === true,
+    keepMemory: body.autoPauseMemory !== false,
     autoResume: body.autoResume?.enabled === true,
     privateTraffic: body.network?.allowPublicTraffic === false,
   })
@@ -68,9 +69,11 @@ function requireSupported(body: Create): void {
   if (body.mcp != null) throw unsupported('mcp (a gateway for MCP servers in the sandbox)')
   if (body.iam != null) throw unsupported('iam (workload identity tokens)')
   if ((body.volumeMounts ?? []).length > 0) throw unsupported('volumes')
-  if (body.autoPauseMemory === false) throw unsupported('autoPauseMemory: false (a pause that drops the memory)')
   if (autoResume?.enabled === true && autoPause !== true) {
     throw new HearthError('invalid_request', 'autoResume: needs autoPause')
+  }
+  if (body.autoPauseMemory === false && (autoPause !== true || autoResume?.enabled === true)) {
+    throw new HearthError('invalid_request', 'autoPauseMemory: false needs autoPause, and no autoResume')
   }
   if (autoPause === true && (body.timeout ?? 0) * 1000 > PAUSED_MS) {
     throw new HearthError('invalid_request', `timeout: must be at most ${PAUSED_MS / 3_600_000} hours with autoPause`)

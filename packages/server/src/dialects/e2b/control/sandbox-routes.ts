@@ -1,9 +1,9 @@
 import { HearthError } from '@hearth/contract'
 import { z } from 'zod'
-import { endAfter, pauseAndKeep } from './auto-pauses.ts'
 import type { Answer, Call, Route } from './call.ts'
-import { createSandbox, timeoutSchema, unsupported } from './create.ts'
+import { createSandbox, timeoutSchema } from './create.ts'
 import { listSandboxes } from './list.ts'
+import { endAfter, putToSleep, wakeUp } from './sleeping.ts'
 import { detailedSandbox, endOf, isPaused, reachableSandbox, RUNNING_STATES } from './views.ts'
 
 const connectSchema = z.object({ timeout: timeoutSchema.nullish(), memory: z.boolean().nullish() })
@@ -59,10 +59,9 @@ async function resumeSandbox(call: Call): Promise<Answer> {
 /** Its time is extended, never cut. */
 async function connect(call: Call, seconds: number, memory: boolean): Promise<Answer> {
   const { caller, e2b, plane } = call
-  if (!memory) throw unsupported('onResume: reboot (a resume without the memory)')
   let view = await living(call)
   const paused = isPaused(view)
-  if (paused) view = await plane.resume(caller, view.id)
+  if (paused) view = await wakeUp(plane, caller, view, memory)
   if (paused || endOf(view) < Date.now() + seconds * 1000) view = await endAfter(plane, caller, view, seconds * 1000)
   e2b.pauses.watch(caller.tenantId, view)
   return { status: paused ? 201 : 200, json: reachableSandbox(e2b, caller, view) }
@@ -70,10 +69,9 @@ async function connect(call: Call, seconds: number, memory: boolean): Promise<An
 
 async function pauseSandbox(call: Call): Promise<Answer> {
   const { memory } = await call.body(pauseSchema)
-  if (memory === false) throw unsupported('keepMemory: false (a pause that drops the memory)')
   const view = await living(call)
   if (isPaused(view)) throw new HearthError('conflict', `sandbox ${view.id} is already paused`)
-  await pauseAndKeep(call.plane, call.caller, view)
+  await putToSleep(call.plane, call.caller, view, memory ?? true)
   call.e2b.pauses.forget(view.id)
   return { status: 204 }
 }

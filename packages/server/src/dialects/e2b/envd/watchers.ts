@@ -82,11 +82,19 @@ export async function eventsOf(
   change: WatchEvent,
 ): Promise<Draft<'FilesystemEvent'>[]> {
   const named = (of: string): string => posix.relative(path, of)
-  const entry = includeEntry ? await statEntry(sandbox, users, change.path).catch(() => undefined) : undefined
-  const shown = entry === undefined ? {} : { entry }
+  // What has gone again meanwhile has no entry.
+  const entry =
+    includeEntry || change.kind === 'created'
+      ? await statEntry(sandbox, users, change.path).catch(() => undefined)
+      : undefined
+  const shown = entry === undefined || !includeEntry ? {} : { entry }
   switch (change.kind) {
-    case 'created':
-      return [{ name: named(change.path), type: 'EVENT_TYPE_CREATE', ...shown }]
+    case 'created': {
+      const created = { name: named(change.path), type: 'EVENT_TYPE_CREATE', ...shown } as const
+      // Hearth puts whole files in their place: whoever waits for the content hears of it as well.
+      const written = entry?.type === 'FILE_TYPE_FILE' && (entry.size ?? 0) > 0
+      return written ? [created, { ...created, type: 'EVENT_TYPE_WRITE' }] : [created]
+    }
     case 'changed':
       return [{ name: named(change.path), type: 'EVENT_TYPE_WRITE', ...shown }]
     case 'removed':
