@@ -3,6 +3,7 @@ import { HearthError, parseInput, rungSchema } from '@hearth/contract'
 import { runApiBench } from './api/run-api-bench.ts'
 import { runCliBench } from './cli/run-cli-bench.ts'
 import { runForkBench } from './fork/run-fork-bench.ts'
+import { runPoolBench } from './pool/run-pool-bench.ts'
 import type { BenchReport } from './report/bench-report.ts'
 import { table } from './report/table.ts'
 import { runBench, type BenchOptions } from './run-bench.ts'
@@ -13,6 +14,7 @@ export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<
   api: runApiBench,
   cli: runCliBench,
   fork: runForkBench,
+  pool: runPoolBench,
 }
 
 export async function runSuite(name: string, options: BenchOptions = {}): Promise<BenchReport> {

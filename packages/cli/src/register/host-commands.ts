@@ -104,8 +104,10 @@ function addStore(program: Command, finish: Finish): void {
 function addBench(program: Command, finish: Finish): void {
   const command = program
     .command('bench')
-    .description('measure each rung next to the floor of this machine, or what copies, the API or the CLI cost')
-    .argument('[suite]', 'rungs, fork, api or cli', 'rungs')
+    .description(
+      'measure each rung next to the floor of this machine, or what copies, the pool, the API or the CLI cost',
+    )
+    .argument('[suite]', 'rungs, fork, pool, api or cli', 'rungs')
     .option('--rung <name>', 'only this rung (repeatable)', collectWord)
     .option('--quick', 'fewer samples')
   common(command).action(async (suite: string, options: CommonOptions & { quick?: boolean; rung?: string[] }) =>
