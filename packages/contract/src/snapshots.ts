@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { HearthError } from './errors.ts'
 import { newId, type SandboxId } from './ids.ts'
 import { BOUNDS, type Limits } from './limits.ts'
+import { policySchema } from './policy.ts'
 import type { Rung } from './rungs.ts'
 import { environmentSchema, sandboxSpecSchema } from './sandbox-spec.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -76,6 +77,8 @@ const childSchema = z.strictObject({
   /** On top of the parent's; seen by commands that are started after the fork. */
   env: environmentSchema.optional(),
   metadata: z.record(z.string().max(64), z.string().max(1024)).optional(),
+  /** What it may reach. Default: what the parent may. */
+  policy: policySchema.optional(),
   /** Default: the parent's deadline. */
   ttlMs: z.int().min(1000).max(BOUNDS.maximumTtlMs).optional(),
 })

@@ -18,6 +18,8 @@ export interface HearthEvent {
   readonly sandbox: string | null
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
+  /** Of this event and all before it of its sandbox. */
+  readonly hash: string | null
 }
 
 export interface EventQuery {
@@ -88,7 +90,10 @@ function followed(event: JsonEvent): Followed {
   const { type, seq, after, through, count } = event
   if (type === 'following' && isPosition(after)) return { kind: 'position', after }
   if (type === 'dropped' && isPosition(through)) {
-    return { kind: 'dropped', event: { seq: through, at: new Date(), sandbox: null, type, data: { count } } }
+    return {
+      kind: 'dropped',
+      event: { seq: through, at: new Date(), sandbox: null, type, data: { count }, hash: null },
+    }
   }
   if (!isPosition(seq) || typeof type !== 'string') {
     throw new HearthError('protocol_violation', 'an event of the stream is not complete')

@@ -1,9 +1,10 @@
-import type { CreateSandbox, Rung, SandboxState, SandboxView } from '@hearth/contract'
+import type { CreateSandbox, RecordVerdict, Rung, SandboxState, SandboxView } from '@hearth/contract'
 import { checkedId, itemsOf } from './checks.ts'
 import { eventPage, followEvents, type EventPage, type EventQuery, type HearthEvent } from './events.ts'
 import { Keys } from './keys.ts'
 import { openConnection, type HearthOptions } from './options.ts'
 import { Pool } from './pool.ts'
+import { Secrets } from './secrets.ts'
 import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
@@ -37,6 +38,7 @@ export interface SandboxPage {
 export class Hearth {
   readonly keys: Keys
   readonly snapshots: Snapshots
+  readonly secrets: Secrets
   readonly pool: Pool
   readonly #connection: Connection
 
@@ -44,6 +46,7 @@ export class Hearth {
     this.#connection = openConnection(options)
     this.keys = new Keys(this.#connection.http)
     this.snapshots = new Snapshots(this.#connection.http)
+    this.secrets = new Secrets(this.#connection.http)
     this.pool = new Pool(this.#connection.http)
   }
 
@@ -96,6 +99,12 @@ export class Hearth {
   /** Events as they happen, from `after` on or from now. Ends with the signal, or when its reader stops. */
   events(query: EventQuery = {}): AsyncGenerator<HearthEvent, void> {
     return followEvents(this.#connection, query)
+  }
+
+  /** Whether what the server tells of a sandbox is what it wrote down; also of one that has ended. */
+  async verifyRecord(id: string, options: CallOptions = {}): Promise<RecordVerdict> {
+    const path = `/sandboxes/${checkedId(id)}/record`
+    return await this.#connection.http.json<RecordVerdict>({ method: 'GET', path, signal: options.signal })
   }
 
   /** Events that have happened, after a position. */

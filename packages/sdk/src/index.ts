@@ -5,6 +5,7 @@ export type { RemoteFiles } from './files/remote-files.ts'
 export type { CallOptions } from './transport/http-client.ts'
 export { RemotePort, type PortLink } from './ports/remote-port.ts'
 export { Keys, type ApiKey, type NewApiKey } from './keys.ts'
+export { Secrets, type StoredSecret } from './secrets.ts'
 export type { EventPage, EventQuery, HearthEvent } from './events.ts'
 export type { HearthOptions } from './options.ts'
 export { Pool } from './pool.ts'
@@ -34,6 +35,8 @@ export type {
   MergeOptions,
   MergeResult,
   OutputChunk,
+  Policy,
+  PolicyView,
   PoolReport,
   PoolShape,
   Port,
@@ -42,6 +45,7 @@ export type {
   ProcessExit,
   ProcessInfo,
   ReadOptions,
+  RecordVerdict,
   Rung,
   RunCodeOptions,
   Sandbox,
@@ -49,6 +53,8 @@ export type {
   SandboxInfo,
   SandboxState,
   Scope,
+  SecretBinding,
+  SecretUse,
   SleepOptions,
   SnapshotId,
   SnapshotInfo,

@@ -5,6 +5,8 @@ import type {
   ForkView,
   forkRequestSchema,
   MergeResult,
+  Policy,
+  PolicyView,
   mergeRequestSchema,
   Rung,
   Sandbox,
@@ -93,6 +95,13 @@ export interface SnapshotSource {
   readonly signal: AbortSignal
 }
 
+/** What sandboxes may reach. Tenancy as in `ControlPlane`. */
+export interface PolicyControl {
+  get(caller: Caller, id: string): Promise<PolicyView>
+  /** From now on; connections that it does not allow end. */
+  set(caller: Caller, id: string, policy: Policy): Promise<PolicyView>
+}
+
 /** The snapshots of the caller's tenant, by identifier or name: another tenant's is `snapshot_not_found`. */
 export interface SnapshotControl {
   list(caller: Caller, query: { readonly limit: number; readonly cursor: string | null }): Promise<Page<SnapshotInfo>>
@@ -113,6 +122,7 @@ export interface ControlPlane {
   readonly copies: CopyControl
   readonly sleep: SleepControl
   readonly snapshots: SnapshotControl
+  readonly policies: PolicyControl
   /** Machines of this host that wait for sandboxes, of whichever tenant. */
   readonly pool: Pick<Pool, 'report' | 'set'>
   /** The same key with the same request gives the same sandbox; with another request, `idempotency_conflict`. */

@@ -148,7 +148,7 @@ function describeChild(
     },
     expiresAt: ttlMs === undefined ? info.expiresAt : new Date(Date.now() + ttlMs),
     metadata: { ...info.metadata, ...options.metadata, ...own?.metadata },
-    network,
+    network: { ...network, policy: own?.policy ?? options.policy ?? network.policy },
   }
 }
 

@@ -10,6 +10,8 @@ import type {
   MemoryOutcome,
   MergeOptions,
   MergeResult,
+  Policy,
+  PolicyView,
   Process,
   ProcessInfo,
   ProcessView,
@@ -158,6 +160,23 @@ export class RemoteSandbox implements Sandbox {
   /** Ends everything in it, its disk too. Other than after `kill` the server still tells of it for a while. */
   async stop(options: CallOptions = {}): Promise<SandboxInfo> {
     return await this.#change('/stop', {}, options)
+  }
+
+  /** What it may reach, with presets written out, and the secrets that it uses. */
+  async policy(options: CallOptions = {}): Promise<PolicyView> {
+    return await this.#client.json<PolicyView>({ method: 'GET', path: '/policy', signal: options.signal })
+  }
+
+  /** From now on; connections that it does not allow end. */
+  async setPolicy(policy: Policy, options: CallOptions = {}): Promise<PolicyView> {
+    const { signal } = options
+    return await this.#client.json<PolicyView>({
+      method: 'PUT',
+      path: '/policy',
+      json: policy,
+      signal,
+      timeoutMs: null,
+    })
   }
 
   /** Captures it as it is now; it goes on. The snapshot outlives it. */

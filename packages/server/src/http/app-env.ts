@@ -4,7 +4,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { Logger } from 'pino'
 import type { Caller, ControlPlane } from '../control-plane.ts'
-import type { ApiKey, ApiKeyRepository, EventRepository, TenantRepository } from '../state/index.ts'
+import type { ApiKey, ApiKeyRepository, EventRepository, SecretRepository, TenantRepository } from '../state/index.ts'
 import type { Authenticator } from './access/authenticator.ts'
 import type { HttpLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
@@ -21,7 +21,9 @@ export type App = OpenAPIHono<AppEnv>
 export type AppContext = Context<AppEnv>
 
 export type KeyStore = Pick<ApiKeyRepository, 'verify' | 'list' | 'create' | 'revoke' | 'any'>
-export type EventStore = Pick<EventRepository, 'page' | 'follow' | 'head'>
+export type EventStore = Pick<EventRepository, 'page' | 'follow' | 'head' | 'verify'>
+/** Values go in here, and out to the gateway alone. */
+export type SecretStore = Pick<SecretRepository, 'put' | 'list' | 'get' | 'remove'>
 export type TenantStore = Pick<TenantRepository, 'create' | 'list' | 'get' | 'setQuotas'>
 
 /** What the routes work with. One for each server. */
@@ -30,6 +32,7 @@ export interface Services {
   readonly keys: KeyStore
   readonly events: EventStore
   readonly tenants: TenantStore
+  readonly secrets: SecretStore
   readonly access: Authenticator
   readonly links: SignedLinks
   readonly processes: ProcessHandles

@@ -14,10 +14,12 @@ import { fileTreeRoutes } from './routes/file-tree.ts'
 import { fileRoutes } from './routes/files.ts'
 import { keyRoutes } from './routes/keys.ts'
 import { poolRoutes } from './routes/pool.ts'
+import { policyRoutes } from './routes/policies.ts'
 import { portRoutes } from './routes/ports.ts'
 import { processRoutes } from './routes/processes.ts'
 import { sandboxRoutes } from './routes/sandboxes.ts'
 import { sleepRoutes } from './routes/sleep.ts'
+import { secretRoutes } from './routes/secrets.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { systemRoutes } from './routes/system.ts'
 import { tenantRoutes } from './routes/tenants.ts'
@@ -61,6 +63,8 @@ export function createApp(services: Services, operations: Operations): App {
   copyRoutes(app, services)
   sleepRoutes(app, services)
   snapshotRoutes(app, services)
+  policyRoutes(app, services)
+  secretRoutes(app, services)
   eventRoutes(app, services)
   keyRoutes(app, services)
   tenantRoutes(app, services)

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { ControlPlane } from '../control-plane.ts'
 import type { Dialect, DialectListening } from '../dialects/dialect.ts'
 import { Authenticator } from './access/authenticator.ts'
-import type { EventStore, KeyStore, Services, TenantStore } from './app-env.ts'
+import type { EventStore, KeyStore, SecretStore, Services, TenantStore } from './app-env.ts'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { Listener } from './listener.ts'
 import { Metrics } from './metrics.ts'
@@ -19,6 +19,7 @@ export interface HttpServerOptions {
   readonly keys: KeyStore
   readonly events: EventStore
   readonly tenants: TenantStore
+  readonly secrets: SecretStore
   readonly logger: Logger
   readonly limits?: Partial<HttpLimits>
   /** Default 127.0.0.1 and a free port. Elsewhere than on loopback only when there is a key. */

@@ -86,12 +86,13 @@ describe('a server that stops', () => {
     await using server = await TestServer.start()
     const directory = await mkdtemp(join(tmpdir(), 'hearth-http-'))
     await using store = await openStore({ url: `sqlite:${join(directory, 'empty.db')}` })
-    const { apiKeys: keys, events, tenants } = store
+    const { apiKeys: keys, events, tenants, secrets } = store
     const open = createServer({
       controlPlane: server.plane,
       keys,
       events,
       tenants,
+      secrets,
       logger: pino({ level: 'silent' }),
       linkSecret: new Uint8Array(32),
       listen: { host: '0.0.0.0' },

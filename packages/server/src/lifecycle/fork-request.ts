@@ -18,6 +18,7 @@ function planChild(
   const { tenantId, hostId, rung, driver, template, limits, idleMs, idleAction } = parent
   const ttlMs = own.ttlMs ?? request.ttlMs ?? defaultTtlMs(parent)
   const env = { ...parent.spec.env, ...request.env, ...own.env }
+  const policy = own.policy ?? request.policy ?? parent.spec.policy
   const metadata = { ...parent.metadata, ...request.metadata, ...own.metadata }
   const { from: _from, memory: _memory, hostname: _hostname, ...spec } = parent.spec
   return {
@@ -27,7 +28,13 @@ function planChild(
     rung,
     driver,
     template,
-    spec: { ...spec, env, metadata, ...(ttlMs === undefined ? {} : { ttlMs }) },
+    spec: {
+      ...spec,
+      env,
+      metadata,
+      ...(policy === undefined ? {} : { policy }),
+      ...(ttlMs === undefined ? {} : { ttlMs }),
+    },
     limits,
     metadata,
     expiresAt: ttlMs === undefined ? parent.expiresAt : Date.now() + ttlMs,

@@ -18,6 +18,7 @@ import type { LiveSandbox } from './live-sandbox.ts'
 import { LiveSandboxes } from './live-sandboxes.ts'
 import { LocalCopies } from './local-copies.ts'
 import { LocalSleep } from './local-sleep.ts'
+import { LocalPolicies } from './local-policies.ts'
 import { LocalSnapshots } from './local-snapshots.ts'
 import { pauseSandbox } from './pausing.ts'
 import { reconcile, takeUpAll } from './reconciling.ts'
@@ -56,6 +57,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   readonly copies: LocalCopies
   readonly sleep: LocalSleep
   readonly snapshots: LocalSnapshots
+  readonly policies: LocalPolicies
   readonly pool: ControlPlane['pool']
   readonly #context: Context
   readonly #housekeeping: Housekeeping
@@ -74,6 +76,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.copies = new LocalCopies(context, () => this.#requireOpen())
     this.sleep = new LocalSleep(context, () => this.#requireOpen())
     this.snapshots = new LocalSnapshots(context, () => this.#requireOpen())
+    this.policies = new LocalPolicies(context, () => this.#requireOpen())
     this.pool = context.hearth.pool
     this.#lock = lock
     this.#housekeeping = new Housekeeping(context, options.housekeeping ?? {})

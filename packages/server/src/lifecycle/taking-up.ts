@@ -3,6 +3,7 @@ import type { EmbeddedSandbox } from '@hearth/engine'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine, endWithout } from './machine-end.ts'
+import { agreeOnPolicy } from './policy-agreement.ts'
 import { requireAlive } from './view.ts'
 
 /** The deadline in the engine and the one in the row may differ by what a crash came between. */
@@ -27,5 +28,6 @@ export async function takeUp(context: Context, live: LiveSandbox): Promise<Embed
   if (expiresAt !== null && Math.abs(machine.info.expiresAt.getTime() - expiresAt) > DEADLINE_SLACK_MS) {
     await machine.expireAt(new Date(expiresAt))
   }
+  if (!machine.paused) await agreeOnPolicy(machine, live.record)
   return machine
 }

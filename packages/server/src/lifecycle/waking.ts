@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import { wakeSandbox } from './hibernating.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { resumeSandbox } from './pausing.ts'
+import { agreeOnPolicy } from './policy-agreement.ts'
 import { takeUp } from './taking-up.ts'
 import { requireAlive } from './view.ts'
 
@@ -18,5 +19,6 @@ export async function wakeInTurn(context: Context, live: LiveSandbox): Promise<E
   if (live.record.state === 'hibernated') return await wakeSandbox(context, live)
   const machine = await takeUp(context, live)
   if (live.record.state !== 'running') await resumeSandbox(context, live)
+  await agreeOnPolicy(machine, live.record)
   return machine
 }

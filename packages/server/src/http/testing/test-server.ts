@@ -53,6 +53,7 @@ export class TestServer implements AsyncDisposable {
       keys: parts.store.apiKeys,
       events: parts.store.events,
       tenants: parts.store.tenants,
+      secrets: parts.store.secrets,
       ready: () => parts.store.ping(),
       linkSecret: randomBytes(32),
       logger: pino({ level: 'debug' }, { write }),

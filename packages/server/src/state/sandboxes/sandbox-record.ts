@@ -67,6 +67,7 @@ export interface NewSandbox {
 
 /** What may change beside the state. A field that is left out stays. */
 export interface SandboxPatch {
+  readonly spec?: CreateFrom
   readonly originId?: SnapshotId | null
   readonly rung?: Rung
   readonly driver?: string
@@ -137,6 +138,7 @@ export function encodePatch(patch: SandboxPatch): Partial<Insertable<SandboxesTa
   const { originId, rung, driver, template, limits, expiresAt, idle, hostId, hibernation } = patch
   const { lastActiveAt, endedAt, endReason } = patch
   return {
+    ...(patch.spec === undefined ? {} : { spec: JSON.stringify(patch.spec) }),
     ...(originId === undefined ? {} : { origin_id: originId }),
     ...(rung === undefined ? {} : { rung }),
     ...(driver === undefined ? {} : { driver }),
