@@ -1,14 +1,30 @@
-import type { Duplex } from 'node:stream'
+import { finished, type Duplex } from 'node:stream'
+import { HearthError } from '@hearth/contract'
+import type { InspectedConnection } from '../connection.ts'
 import { fail, outgoingOf, prepare, relay, type ExchangeContext } from './exchange.ts'
 import type { Upgrade } from './http1-server.ts'
-import { valuesOf, type Headers, type UpstreamRequest, type UpstreamResponse } from './message.ts'
+import {
+  valuesOf,
+  without,
+  type Headers,
+  type Inbound,
+  type UpstreamRequest,
+  type UpstreamResponse,
+} from './message.ts'
 import type { PreparedRequest } from './prepare-request.ts'
-import { refuse, upstreamFailed } from './refusal.ts'
-import { recordRequest } from './request-record.ts'
+import { scrubHeaders } from './prepare-response.ts'
+import { pump, type Filter } from './pump.ts'
+import { refusalOf, refuse, upstreamFailed } from './refusal.ts'
+import { recordRefusal, recordRequest } from './request-record.ts'
 import type { Switched } from './upstream-http1.ts'
+import { closeFrame, WebSocketFrames } from './websocket-frames.ts'
+
+const POLICY_VIOLATION = 1008
+const LINGER_MS = 2000
 
 /** A request to speak WebSocket. When the server agrees, frames go through until one side ends. */
 export async function upgradeExchange(context: ExchangeContext, upgrade: Upgrade): Promise<void> {
+  const { connection } = context
   const { inbound, socket } = upgrade
   let prepared: PreparedRequest | null = null
   let request: UpstreamRequest | null = null
@@ -16,13 +32,16 @@ export async function upgradeExchange(context: ExchangeContext, upgrade: Upgrade
     prepared = await prepare(context, inbound)
     if (inbound.hasBody) throw refuse('malformed', 'a request for a WebSocket has no body')
     const outgoing = outgoingOf(prepared)
-    const headers: Headers = [...outgoing.headers, ['Upgrade', 'websocket']]
+    // Compressed messages could not be searched for secrets.
+    const plain = connection.secrets.empty ? outgoing.headers : without(outgoing.headers, 'sec-websocket-extensions')
+    const headers: Headers = [...plain, ['Upgrade', 'websocket']]
     request = await context.upstream.request({ ...outgoing, headers }, () => undefined)
     socket.once('close', () => request?.abort())
     request.end([])
     const response = await request.response
-    recordRequest(context.connection, inbound, prepared, response.status)
-    if (isSwitched(response)) join(upgrade, response)
+    if (isSwitched(response)) checkSwitched(connection, response)
+    recordRequest(connection, inbound, prepared, response.status)
+    if (isSwitched(response)) await join(connection, upgrade, response)
     else await relay(context, inbound, request, response)
   } catch (error) {
     request?.abort()
@@ -34,20 +53,73 @@ function isSwitched(response: UpstreamResponse): response is Switched {
   return 'socket' in response
 }
 
-function join({ socket, head }: Upgrade, response: Switched): void {
-  if (valuesOf(response.headers, 'upgrade')[0]?.toLowerCase() !== 'websocket') {
+function checkSwitched({ secrets }: InspectedConnection, { headers }: Switched): void {
+  if (valuesOf(headers, 'upgrade')[0]?.toLowerCase() !== 'websocket') {
     throw upstreamFailed('the server changed to another protocol than WebSocket')
   }
-  const lines = response.headers.map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
-  if (response.rest.length > 0) socket.write(response.rest)
-  if (head.length > 0) response.socket.write(head)
-  pipeBoth(socket, response.socket)
+  if (!secrets.empty && valuesOf(headers, 'sec-websocket-extensions').length > 0) {
+    throw upstreamFailed('the server wants an extension of WebSocket that it was not offered')
+  }
 }
 
-function pipeBoth(one: Duplex, other: Duplex): void {
-  one.pipe(other).pipe(one)
-  one.once('close', () => other.destroy())
-  other.once('close', () => one.destroy())
-  other.on('error', () => other.destroy())
+async function join(
+  connection: InspectedConnection,
+  { socket, head, inbound }: Upgrade,
+  response: Switched,
+): Promise<void> {
+  const lines = scrubHeaders(response.headers, connection).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
+  const server = response.socket
+  server.on('error', () => server.destroy())
+  socket.once('close', () => server.destroy())
+  if (head.length > 0) socket.unshift(head)
+  if (response.rest.length > 0) server.unshift(response.rest)
+  const filters = filtersFor(connection)
+  await Promise.all([
+    passOn(socket, server, filters.toServer).catch((error: unknown) => endRefused(connection, inbound, socket, error)),
+    passOn(server, socket, filters.toClient).catch(() => endSoon(socket)),
+  ])
+  endSoon(socket)
+}
+
+async function passOn(from: Duplex, to: Duplex, filter: Filter | null): Promise<void> {
+  if ((await pump(from, to, filter)) === 'ended') to.end()
+}
+
+/** Messages to the server are searched for placeholders, those to the client for secrets. */
+function filtersFor({ secrets }: InspectedConnection): { toServer: Filter | null; toClient: Filter | null } {
+  if (secrets.empty) return { toServer: null, toClient: null }
+  const { watch, scrubber } = secrets
+  const where = 'a message of a WebSocket'
+  return {
+    toServer: new WebSocketFrames(true, {
+      message: () => watch.stream(where),
+      control: (payload) => {
+        watch.check(payload, where)
+        return payload
+      },
+    }),
+    toClient: new WebSocketFrames(false, {
+      message: () => scrubber.stream(),
+      control: (payload) => scrubber.bytes(payload),
+    }),
+  }
+}
+
+function endRefused(connection: InspectedConnection, inbound: Inbound, socket: Duplex, error: unknown): void {
+  if (HearthError.isInstance(error) && refusalOf(error) !== null) {
+    recordRefusal(connection, error, inbound)
+    if (!socket.writableEnded) socket.end(closeFrame(POLICY_VIOLATION, error.message))
+  }
+  endSoon(socket)
+}
+
+/** What was written is still sent, if the client takes it soon. */
+function endSoon(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  finished(socket, { readable: false }, () => {
+    clearTimeout(timer)
+    socket.destroy()
+  })
+  if (!socket.writableEnded) socket.end()
 }
