@@ -1,3 +1,4 @@
+import { isAtLeast } from '@hearth/contract'
 import { timed, type BenchContext } from '../context.ts'
 import { inTurn } from '../floors/named-floor.ts'
 import { firstOutput } from '../metrics/first-output.ts'
@@ -52,6 +53,8 @@ export async function measurePoolCreates(pooled: BenchContext, plain: BenchConte
 }
 
 const BURST = 100
+/** Where each has a kernel of its own, more would wait for a processor longer than for their turn. */
+const HEAVY_BURST = 30
 const QUICK_BURST = 20
 /** The two are the same but for the noise of a machine on which so much happens at once. */
 const BURST_RATIO = 1.1
@@ -59,7 +62,8 @@ const BURST_RATIO = 1.1
 /** Many creates at once that find nothing, in turn with the same without a pool. */
 export async function measureBurst(pooled: BenchContext, plain: BenchContext): Promise<Measurement> {
   const { rung, quick } = pooled
-  const count = quick ? QUICK_BURST : BURST
+  const full = isAtLeast(rung, 'gvisor') ? HEAVY_BURST : BURST
+  const count = quick ? QUICK_BURST : full
   const burst = async (context: BenchContext): Promise<number> => {
     await empty(context)
     let made: AsyncDisposable[] = []
