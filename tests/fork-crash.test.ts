@@ -1,11 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface, type Interface } from 'node:readline'
 import { ensureStore, Hearth, removeStore } from '@hearth/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ladder } from './support/ladder.ts'
+import { Victim } from './support/victim.ts'
 
 const CHILDREN = 3
 const root = process.getuid?.() === 0
@@ -27,45 +26,6 @@ const MOMENTS: Readonly<Record<string, (home: string, parent: string) => boolean
 
 function snapshots(home: string): string[] {
   return list(`${home}/store/snapshots`).map((id) => join(home, 'store/snapshots', id))
-}
-
-class Victim {
-  readonly process: ChildProcess
-  readonly #lines: AsyncIterator<string>
-  readonly #interface: Interface
-
-  constructor(home: string, rung: string, what: 'fork' | 'snapshot') {
-    const program = join(import.meta.dirname, 'support/fork-victim.ts')
-    const environment = { ...process.env, HEARTH_HOME: home }
-    this.process = spawn(process.execPath, [program, rung, what], {
-      env: environment,
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    if (this.process.stdout === null) throw new Error('it has no output')
-    this.#interface = createInterface(this.process.stdout)
-    this.#lines = this.#interface[Symbol.asyncIterator]()
-  }
-
-  async line(): Promise<string> {
-    const next = await this.#lines.next()
-    if (next.done === true) throw new Error('it ended')
-    return next.value
-  }
-
-  /** Kills it at that moment, or when it is done before the moment was seen. */
-  async killAt(seen: () => boolean): Promise<void> {
-    let done = false
-    void this.line().then(
-      () => (done = true),
-      () => (done = true),
-    )
-    this.process.stdin?.write('now\n')
-    while (!done && !seen()) await new Promise((resolve) => setImmediate(resolve))
-    const exited = new Promise((resolve) => this.process.once('exit', resolve))
-    this.process.kill('SIGKILL')
-    await exited
-    this.#interface.close()
-  }
 }
 
 const available = await (async () => {

@@ -2,14 +2,17 @@ import { once } from 'node:events'
 import { parseInput, rungSchema } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 
-/** A host process that is killed by its test in the middle of a fork, which it begins when it is told to. */
+/** A host process that is killed by its test in the middle of what it does to a sandbox, which it begins when it is told to. */
 const [rung, what = 'fork'] = process.argv.slice(2)
 const hearth = new Hearth()
 const parent = await hearth.create({ rung: parseInput(rungSchema, rung, 'rung'), template: 'host' })
 await parent.exec('echo kept > /tmp/kept')
+if (what === 'wake') await parent.hibernate()
 process.stdout.write(`${parent.id}\n`)
 await once(process.stdin, 'data')
 if (what === 'fork') await parent.fork(3)
+else if (what === 'hibernate') await parent.hibernate()
+else if (what === 'wake') await hearth.wake(parent.id)
 else await parent.snapshot({ name: 'victim' })
 process.stdout.write('done\n')
 setInterval(() => undefined, 1000)

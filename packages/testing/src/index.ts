@@ -1,6 +1,7 @@
 export { eventually, expectRefusal } from './support/expectations.ts'
 export { describeDriver } from './describe-driver.ts'
 export { describeFork } from './describe-fork.ts'
+export { describeHibernation } from './describe-hibernation.ts'
 export type { ForkSuiteOptions } from './fork/fork-suite.ts'
 export type { DriverCapabilities, LimitEnforcement, LimitName, Need } from './support/capabilities.ts'
 export type { DriverSuiteOptions, SuiteSkip, Survivor } from './support/suite.ts'

@@ -1,0 +1,151 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ensureStore, Hearth, removeStore } from '@hearth/engine'
+import { expectRefusal } from '@hearth/testing'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ladder } from './support/ladder.ts'
+import { Victim } from './support/victim.ts'
+
+const root = process.getuid?.() === 0
+
+function list(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : []
+}
+
+/** What can be seen of a hibernation and of a wake from outside, in the order in which it appears. */
+const MOMENTS: Readonly<Record<'hibernate' | 'wake', Readonly<Record<string, (directory: string) => boolean>>>> = {
+  hibernate: {
+    'it is paused': (directory) => existsSync(`${directory}/paused`),
+    'its snapshot is whole': () => snapshots().some((path) => existsSync(`${path}/manifest.json`)),
+    'its record says so': (directory) => stateIn(directory) === 'hibernated',
+  },
+  wake: {
+    'its machine is begun': (directory) => existsSync(`${directory}/resources.json`),
+    'its machine runs': (directory) => existsSync(`${directory}/keeper.pid`),
+    'its record says so': (directory) => stateIn(directory) === 'running',
+  },
+}
+
+const home = mkdtempSync(join(tmpdir(), 'hearth-sleep-crash-'))
+
+function snapshots(): string[] {
+  return list(`${home}/store/snapshots`).map((id) => join(home, 'store/snapshots', id))
+}
+
+/** Null in the moment in which it is written anew. */
+function stateIn(directory: string): string | null {
+  try {
+    return (JSON.parse(readFileSync(`${directory}/sandbox.json`, 'utf8')) as { info: { state: string } }).info.state
+  } catch {
+    return null
+  }
+}
+
+const rungs = await (async () => {
+  await using hearth = new Hearth({ spareKeepers: 0 })
+  const steps = await ladder(hearth)
+  return steps.flatMap(({ rung, probe }) => (rung === 'process' && probe.available ? [rung] : []))
+})()
+
+/** What a crash leaves does not depend on the rung: the weakest is the fastest. */
+describe.skipIf(!root).each(rungs)('a sandbox that sleeps, on %s', (rung) => {
+  beforeAll(async () => {
+    await using hearth = new Hearth({ home, spareKeepers: 0 })
+    await ensureStore(hearth.paths, { ...process.env, HEARTH_STORE_SIZE: '512M' })
+    await (await hearth.create({ rung, template: 'host' })).kill()
+  }, 60_000)
+
+  afterAll(async () => {
+    await removeStore(new Hearth({ home }).paths)
+    rmSync(home, { recursive: true, force: true })
+  }, 60_000)
+
+  const nothingLeft = async (hearth: Hearth): Promise<void> => {
+    await hearth.sweep({ graceMs: 0 })
+    expect([list(`${home}/sandboxes`), snapshots(), list(`${home}/store/areas`), list(`${home}/ids`)]).toEqual([
+      [],
+      [],
+      [],
+      [],
+    ])
+  }
+
+  for (const what of ['hibernate', 'wake'] as const) {
+    test.each(Object.entries(MOMENTS[what]))(`survives kill -9 of a ${what}, when %s`, async (_name, seen) => {
+      const victim = new Victim(home, rung, what)
+      const id = await victim.line()
+      const directory = join(home, 'sandboxes', id)
+      await victim.killAt(() => seen(directory))
+      await using hearth = new Hearth({ home, spareKeepers: 0 })
+      await hearth.sweep({ graceMs: 0 })
+      const [found] = await hearth.survey()
+      expect(found?.id).toBe(id)
+      // One of both, whole: it runs, or it sleeps and holds its record alone.
+      expect(found?.alive).toBe(found?.sleep === null)
+      if (found?.alive === true) await expectRefusal(hearth.wake(id), 'invalid_state')
+      else {
+        expect([list(directory), list(`${home}/store/areas`)]).toEqual([['sandbox.json'], []])
+        await expectRefusal(hearth.adopt(id), 'sandbox_hibernated')
+      }
+      await using sandbox = found?.alive === true ? await hearth.adopt(id) : await hearth.wake(id)
+      await hearth.sweep({ graceMs: 0 })
+      expect(snapshots()).toEqual([])
+      expect((await sandbox.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+      await sandbox.kill()
+      await nothingLeft(hearth)
+    })
+  }
+
+  test('is there after a reboot, and neither gc nor anybody else takes what it sleeps in', async () => {
+    let id: string
+    {
+      await using hearth = new Hearth({ home, spareKeepers: 0 })
+      const base = await hearth.create({ rung, template: 'host' })
+      await base.exec('echo kept >/tmp/kept')
+      const { children } = await base.fork(1)
+      const [sandbox] = children
+      if (sandbox === undefined) throw new Error('there is no child')
+      ;({ id } = sandbox)
+      await sandbox.hibernate()
+      await base.kill()
+      // The point of the fork, and what it sleeps in.
+      expect(snapshots().length).toBe(2)
+      for (const path of snapshots())
+        await expectRefusal(hearth.snapshots.remove(path.slice(path.lastIndexOf('/') + 1)), 'snapshot_in_use')
+      expect(await hearth.snapshots.list()).toEqual([])
+      await expectRefusal(hearth.removeTemplate('host'), 'template_in_use')
+    }
+    // As after a reboot the store is not mounted, and nobody holds anything.
+    execFileSync('umount', [`${home}/store`])
+    await using hearth = new Hearth({ home, spareKeepers: 0 })
+    await hearth.sweep({ graceMs: 0 })
+    expect(snapshots().length).toBe(2)
+    await using woken = await hearth.wake(id)
+    expect((await hearth.list()).map((info) => [info.id, info.state])).toEqual([[id, 'running']])
+    expect((await woken.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+    await woken.kill()
+    await nothingLeft(hearth)
+  })
+
+  test('is woken once, and ends at its deadline', async () => {
+    await using hearth = new Hearth({ home, spareKeepers: 0 })
+    const sandbox = await hearth.create({ rung, template: 'host' })
+    await sandbox.hibernate()
+    const [one, other] = await Promise.all([hearth.wake(sandbox.id), hearth.wake(sandbox.id)])
+    expect(one).toBe(other)
+    // The handle of an earlier life ends nothing.
+    await sandbox.kill()
+    expect((await one.exec('echo alive')).stdout).toBe('alive\n')
+    await one.hibernate()
+    await hearth.expireAt(sandbox.id, new Date(Date.now() + 60_000))
+    await hearth.sweep({ graceMs: 0 })
+    expect((await hearth.list()).length).toBe(1)
+    await hearth.expireAt(sandbox.id, new Date(Date.now() + 300))
+    await sleep(400)
+    await nothingLeft(hearth)
+    await expectRefusal(hearth.wake(sandbox.id), 'sandbox_not_found')
+  })
+})

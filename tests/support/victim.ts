@@ -1,0 +1,43 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+
+/** A process that does something to a sandbox and is killed in the middle of it. */
+export class Victim {
+  readonly process: ChildProcess
+  readonly #lines: AsyncIterator<string>
+  readonly #interface: Interface
+
+  constructor(home: string, rung: string, what: 'fork' | 'snapshot' | 'hibernate' | 'wake') {
+    const program = join(import.meta.dirname, 'fork-victim.ts')
+    const environment = { ...process.env, HEARTH_HOME: home }
+    this.process = spawn(process.execPath, [program, rung, what], {
+      env: environment,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    if (this.process.stdout === null) throw new Error('it has no output')
+    this.#interface = createInterface(this.process.stdout)
+    this.#lines = this.#interface[Symbol.asyncIterator]()
+  }
+
+  async line(): Promise<string> {
+    const next = await this.#lines.next()
+    if (next.done === true) throw new Error('it ended')
+    return next.value
+  }
+
+  /** Kills it at that moment, or when it is done before the moment was seen. */
+  async killAt(seen: () => boolean): Promise<void> {
+    let done = false
+    void this.line().then(
+      () => (done = true),
+      () => (done = true),
+    )
+    this.process.stdin?.write('now\n')
+    while (!done && !seen()) await new Promise((resolve) => setImmediate(resolve))
+    const exited = new Promise((resolve) => this.process.once('exit', resolve))
+    this.process.kill('SIGKILL')
+    await exited
+    this.#interface.close()
+  }
+}
