@@ -50,29 +50,27 @@ export async function git(args: readonly string[], options: GitOptions): Promise
       collect(child.stderr, MOST_BYTES),
       ended,
     ])
+    // What went wrong with the input is the cause, where there is something: git merely noticed.
+    const cause = await fed
+    if (cause !== null) throw cause
     if (!(options.accept ?? [0]).includes(code ?? -1)) throw failed(args, problems.toString())
-    await fed
     return output
   } catch (error) {
     child.kill('SIGKILL')
-    // What went wrong with the input is the cause, where there is one: git merely noticed.
     await fed
     if (HearthError.isInstance(error)) throw error
     throw failed(args, String(error), error)
   }
 }
 
-async function feed(stdin: NodeJS.WritableStream, input: NonNullable<GitOptions['input']>): Promise<void> {
+/** Resolves with what went wrong, or null. A git that ended early says why itself. */
+async function feed(stdin: NodeJS.WritableStream, input: NonNullable<GitOptions['input']>): Promise<Error | null> {
   try {
     await pipeline(Readable.from(input), stdin)
+    return null
   } catch (error) {
-    // A git that ended early says why itself.
-    if (
-      (error as NodeJS.ErrnoException).code !== 'EPIPE' &&
-      (error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE'
-    ) {
-      throw error
-    }
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE' ? null : (error as Error)
   }
 }
 

@@ -14,7 +14,7 @@ const POLL_MS = 10_000
 const LONGEST_POLL_MS = 120_000
 
 /** Programs that ask, page or draw have nobody to do it for. */
-const ENVIRONMENT = {
+export const TOOL_ENVIRONMENT = {
   PAGER: 'cat',
   GIT_PAGER: 'cat',
   MANPAGER: 'cat',
@@ -35,7 +35,7 @@ const commandSchema = z
 const shells = new WeakMap<Sandbox, boolean>()
 
 /** bash where the sandbox has it, else its `sh`. */
-async function shellCommand(sandbox: Sandbox, command: string): Promise<string | string[]> {
+export async function shellCommand(sandbox: Sandbox, command: string): Promise<string | string[]> {
   let hasBash = shells.get(sandbox)
   if (hasBash === undefined) {
     hasBash = await probeBash(sandbox)
@@ -63,7 +63,7 @@ export async function runCommand(
   const timeoutMs = options.timeoutMs === null ? null : Math.max(1, Math.min(options.timeoutMs, remainingMs))
   const process = await sandbox.spawn(await shellCommand(sandbox, command), {
     cwd: workdir,
-    env: ENVIRONMENT,
+    env: TOOL_ENVIRONMENT,
     mergeOutput: true,
     ...(timeoutMs === null ? {} : { timeoutMs: Math.ceil(timeoutMs) }),
   })

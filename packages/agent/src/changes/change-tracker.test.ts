@@ -1,0 +1,143 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Sandbox } from '@hearth/contract'
+import { TAR_END, tarHeader, tarPadding, type TarHeader } from '@hearth/engine/tar'
+import { afterAll, describe, expect, it } from 'vitest'
+import { ChangeTracker } from './change-tracker.ts'
+import { looksLikeTest, type Changes } from './changes.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'hearth-changes-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+type Entry = Partial<TarHeader> & { readonly path: string; readonly content?: string | Buffer }
+
+/** Files that send whatever archive they are given, as a hostile sandbox could. */
+function sandboxOf(entries: readonly Entry[]): Sandbox {
+  const archive = async function* (): AsyncGenerator<Uint8Array, void> {
+    for (const { content = '', ...header } of entries) {
+      const body = Buffer.from(content)
+      const common = {
+        type: 'file' as const,
+        target: '',
+        mode: 0o644,
+        uid: 0,
+        gid: 0,
+        modifiedMs: 0,
+        size: body.length,
+      }
+      yield tarHeader({ ...common, ...header })
+      yield body
+      yield await Promise.resolve(tarPadding(body.length))
+    }
+    yield TAR_END
+  }
+  return { files: { archive, exists: () => Promise.resolve(true) } } as unknown as Sandbox
+}
+
+async function difference(before: readonly Entry[], after: readonly Entry[]): Promise<Changes> {
+  await using tracker = await ChangeTracker.open(null)
+  const base = await tracker.begin(sandboxOf(before), '/w')
+  return await tracker.changes(base, sandboxOf(after), '/w')
+}
+
+describe('changes of a working directory', () => {
+  it('are contents, modes, links and what came and went', async () => {
+    const before: Entry[] = [
+      { path: 'same', content: 'same' },
+      { path: 'text', content: 'old\n' },
+      { path: 'gone', content: 'gone\n' },
+      { path: 'mode', content: 'x' },
+      { path: 'binary', content: Buffer.from([0, 1, 2]) },
+    ]
+    const { files, patch } = await difference(before, [
+      { path: 'same', content: 'same' },
+      { path: 'text', content: 'new\n' },
+      { path: 'mode', content: 'x', mode: 0o755 },
+      { path: 'binary', content: Buffer.from([0, 1, 3]) },
+      { path: 'link', type: 'symlink', target: 'text' },
+      { path: 'again', type: 'hardlink', target: 'same' },
+      { path: 'na"me\\with\tall', content: 'new\n' },
+    ])
+    expect(files.map(({ path, added, removed }) => [path, added, removed])).toEqual([
+      ['again', 1, 0],
+      ['binary', null, null],
+      ['gone', 0, 1],
+      ['link', 1, 0],
+      ['mode', 0, 0],
+      ['na"me\\with\tall', 1, 0],
+      ['text', 1, 1],
+    ])
+    expect(Buffer.from(patch).toString()).toMatch(/GIT binary patch/)
+  })
+
+  it('do not hold what the base ignores, whatever is said later', async () => {
+    const rules: Entry[] = [
+      { path: '.gitignore', content: 'build/\n*.log\n' },
+      { path: 'deep/.gitignore', content: '!kept.log\n' },
+      { path: 'build/before', content: 'before' },
+    ]
+    const { files } = await difference(rules, [
+      { path: '.gitignore', content: '*\n' },
+      { path: 'deep/.gitignore', content: '!kept.log\n' },
+      { path: 'build/after', content: 'after' },
+      { path: 'some.log', content: 'log' },
+      { path: 'deep/kept.log', content: 'log' },
+      { path: 'new', content: 'new' },
+      { path: 'src/__pycache__/x.pyc', content: 'x' },
+    ])
+    expect(files.map(({ path }) => path)).toEqual(['.gitignore', 'deep/kept.log', 'new'])
+  })
+
+  it('never hold what git could take for its own, nor what leads elsewhere', async () => {
+    const { files } = await difference(
+      [],
+      [
+        { path: '.git/config', content: '[core]\n\tfsmonitor = touch /tmp/owned\n' },
+        { path: 'sub/.GIT/hooks/post-checkout', content: 'x' },
+        { path: '../outside', content: 'x' },
+        { path: '/absolute', content: 'x' },
+        { path: './plain', content: 'x' },
+        { path: 'sub/../../up', content: 'x' },
+        { path: 'device', type: 'fifo' },
+      ],
+    )
+    expect(files.map(({ path }) => path)).toEqual(['absolute', 'plain'])
+  })
+
+  it('are refused when there are too many, and say so', async () => {
+    await using tracker = await ChangeTracker.open(null, { entries: 3, bytes: 10 })
+    const many = Array.from({ length: 5 }, (_, index) => ({ path: `file-${index}`, content: 'x' }))
+    await expect(tracker.begin(sandboxOf(many), '/w')).rejects.toThrow(/cannot be read: .*more than 3 entries/)
+    await expect(tracker.begin(sandboxOf([{ path: 'big', content: 'x'.repeat(11) }]), '/w')).rejects.toThrow(
+      /cannot be read/,
+    )
+    expect(await tracker.begin(sandboxOf([]), '/w')).toMatch(/^[0-9a-f]{40}$/)
+  })
+
+  it('are counted by another process from the same base', async () => {
+    const place = join(directory, 'kept')
+    const entries = [{ path: 'a', content: 'a\n' }]
+    const base = await (await ChangeTracker.open(place)).begin(sandboxOf(entries), '/w')
+    const second = await ChangeTracker.open(place)
+    expect(await second.changes(base, sandboxOf(entries), '/w')).toMatchObject({ files: [] })
+    expect((await second.changes(base, sandboxOf([{ path: 'a', content: 'b\n' }]), '/w')).files).toHaveLength(1)
+    expect(execFileSync('git', ['--git-dir', place, 'cat-file', '-t', base]).toString()).toBe('commit\n')
+  })
+})
+
+it.each([
+  'tests/x.py',
+  'a/test_b.py',
+  'a/b.test.ts',
+  'a/b_test.go',
+  'src/__tests__/a.js',
+  'conftest.py',
+  'vitest.config.ts',
+])('%s looks like a test', (path) => {
+  expect(looksLikeTest(path)).toBe(true)
+})
+it.each(['src/contest.py', 'latest.ts', 'src/testing.ts'])('%s does not', (path) => {
+  expect(looksLikeTest(path)).toBe(false)
+})
