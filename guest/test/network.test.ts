@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Conversation, GuestProcess, present, type ExecResult } from './guest-process.ts'
+import { Conversation, GuestProcess, present, SPAWN, type ExecResult } from './guest-process.ts'
 
 const ADDRESS = 0x7f40_0107
 const PORT = 8123
@@ -188,7 +188,20 @@ print(s.makefile('rb').read().decode())`
     expect(second.stdout.trim()).toBe('had 3000001')
     const mapped = await python(talk(1).replace('allowed.example', '::ffff:127.64.1.7'))
     expect(mapped.stdout.trim()).toBe('had 3000002')
-    expect(dialed).toEqual([first, second, mapped].map(({ process }) => ({ address: ADDRESS, port: PORT, process })))
+    // Another command has a socket too.
+    const server = guest.request('Spawn', {
+      ...SPAWN,
+      argv: [
+        '/usr/bin/python3',
+        '-c',
+        "import socket; s = socket.create_server(('', 9)); print('up', flush=True); s.accept()",
+      ],
+    })
+    await server.expect('Spawned')
+    await server.expect('Output')
+    const beside = await python(talk(1), '65534:65534')
+    const commands = [first, second, mapped, beside]
+    expect(dialed).toEqual(commands.map(({ process }) => ({ address: ADDRESS, port: PORT, process })))
   })
 
   it('are reset when the host closes them, and refused on other ports, addresses and without a host', async () => {
