@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "identity.h"
 #include "kernel.h"
 #include "link.h"
 #include "messages.gen.h"
@@ -22,20 +23,24 @@ void freeze_open(int changes) { changes_descriptor = changes; }
 
 bool freeze_holds(void) { return holding; }
 
+// No signal is sent: the kernel only looks for whom it would be sent to, which leaves out this process and its init.
+static bool others_exist(void) { return kill(-1, 0) == 0 || errno != ESRCH; }
+
 // Where the bytes of files are in the sandbox's own kernel. In a container they are the host kernel's, whose snapshot has them all.
 static int settle(void) {
   if (kernel_is_gvisor()) sync();
   if (changes_descriptor < 0) return 0;
+  // Where nobody else is nobody writes, and a copy has nothing to let go of.
+  if (!others_exist()) return syncfs(changes_descriptor) == 0 ? 0 : errno;
   // SAFETY: whoever writes waits from here on, so this process must not write to a file before freeze_end.
   if (ioctl(changes_descriptor, FIFREEZE, 0) != 0) return errno;
   file_system_held = true;
   return 0;
 }
 
-// No signal is sent: the kernel only looks for whom it would be sent to, which leaves out this process and its init.
-static bool others_exist(void) { return kill(-1, 0) == 0 || errno != ESRCH; }
-
 bool freeze_begin(uint32_t flags) {
+  // Before the file system is held, since it may have to write.
+  if (flags & SETTLE && changes_descriptor >= 0) identity_ready();
   int error = flags & SETTLE ? settle() : 0;
   holding = true;
   bool encoded = encode_frozen(link_output(), 0, &(struct message_frozen){(uint32_t)error, others_exist()});
@@ -48,5 +53,7 @@ void freeze_end(bool forget) {
   holding = false;
   if (file_system_held) ioctl(changes_descriptor, FITHAW, 0);
   file_system_held = false;
+  // A copy is told who it is after this.
+  if (!forget) identity_unready();
   link_thaw(forget);
 }

@@ -24,6 +24,9 @@ enum { CONFIRMED_HOSTNAME = 1, CONFIRMED_CLOCK = 2, CONFIRMED_ENTROPY = 4 };
 static bool random_numbers_are_copied;
 // Kept open in a machine: under emulation the way to it is a good part of what a copy of the machine has to do first.
 static int random_device = -1;
+// Open from a freeze until its end, or until a copy has used it.
+static int machine_id = -1;
+static bool is_ready;
 
 void identity_open(bool own_kernel) {
   random_numbers_are_copied = own_kernel;
@@ -70,9 +73,11 @@ static bool add_entropy(struct slice entropy) {
   return reseeded || !random_numbers_are_copied;
 }
 
+static int open_machine_id(void) { return open(MACHINE_ID, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); }
+
 // Where a template has one. Nothing of ours relies on it, so that a full disk or a link in its place keeps the old one.
 static void renew_machine_id(void) {
-  int descriptor = open(MACHINE_ID, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int descriptor = is_ready ? machine_id : open_machine_id();
   if (descriptor < 0) return;
   struct stat status;
   uint8_t random[16];
@@ -83,7 +88,19 @@ static void renew_machine_id(void) {
     ssize_t ignored = pwrite(descriptor, text, 2 * sizeof random + 1, 0);
     (void)ignored;
   }
-  close(descriptor);
+  if (descriptor != machine_id) close(descriptor);
+}
+
+void identity_ready(void) {
+  identity_unready();
+  machine_id = open_machine_id();
+  is_ready = true;
+}
+
+void identity_unready(void) {
+  if (machine_id >= 0) close(machine_id);
+  machine_id = -1;
+  is_ready = false;
 }
 
 uint64_t identity_set(const struct message_configure *message, bool renewed) {
@@ -92,5 +109,6 @@ uint64_t identity_set(const struct message_configure *message, bool renewed) {
   if (set_clock(message->realtime_nanoseconds)) confirmed |= CONFIRMED_CLOCK;
   if (add_entropy(message->entropy)) confirmed |= CONFIRMED_ENTROPY;
   if (renewed) renew_machine_id();
+  identity_unready();
   return confirmed;
 }

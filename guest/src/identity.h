@@ -5,6 +5,9 @@
 
 // own_kernel: its random numbers are this machine's own, and are copied with it.
 void identity_open(bool own_kernel);
+// Makes ready what a copy of this machine has to change of itself, and forgets it again. The copy finds everything slow.
+void identity_ready(void);
+void identity_unready(void);
 // renewed: this may be a copy of another machine. Says what is confirmed, as the value of Done does.
 uint64_t identity_set(const struct message_configure *message, bool renewed);
 #endif

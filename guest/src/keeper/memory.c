@@ -134,12 +134,23 @@ static bool await_stop(void) {
   return count == 1;
 }
 
+// What the machine has read of its memory its copies will read first, and in a new file all of it has yet to come from the disk.
+static void read_ahead(const struct capture *capture) {
+  struct page_runs read = {0};
+  struct failure ignored = {0};
+  if (pages_list(capture->pid, &capture->mappings, PAGES_READ, BATCH_BYTES, &read, &ignored))
+    for (size_t i = 0; i < read.count; i++)
+      posix_fadvise(capture->target, (off_t)read.items[i].offset, (off_t)read.items[i].length, POSIX_FADV_WILLNEED);
+  free(read.items);
+}
+
 static bool copy_machine(struct capture *capture, const char *target, struct failure *failure) {
   if (!clone_descriptor(capture->base, capture->target, target, failure)) return false;
-  if (!touched_pages_list(capture->pid, &capture->mappings, BATCH_BYTES, &capture->touched, failure)) return false;
+  read_ahead(capture);
+  if (!pages_list(capture->pid, &capture->mappings, PAGES_TOUCHED, BATCH_BYTES, &capture->touched, failure)) return false;
   if (!make_buffer(capture)) return fail_with(failure, ENOMEM, "memory: buffer");
   if (!say("ready", capture->touched.bytes) || !await_stop()) return fail_with(failure, ECANCELED, "memory: nobody waits for it");
-  if (!touched_pages_list(capture->pid, &capture->mappings, BATCH_BYTES, &capture->touched, failure)) return false;
+  if (!pages_list(capture->pid, &capture->mappings, PAGES_TOUCHED, BATCH_BYTES, &capture->touched, failure)) return false;
   ssize_t buffered = fill_buffer(capture, failure);
   if (buffered < 0 || !write_rest(capture, (size_t)buffered, failure)) return false;
   // From here on the machine may go on.
@@ -168,7 +179,7 @@ int memory_main(int argc, char **argv) {
   bool done = find_machine(keeper, number, bytes, &capture, &failure) && flush(argv[5], &failure);
   if (done) {
     // For reading by the users of the machines that go on from it, through a descriptor: the directory is closed to them.
-    capture.target = open(argv[4], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
+    capture.target = open(argv[4], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
     done = capture.target >= 0 ? copy_machine(&capture, argv[4], &failure) : fail_with(&failure, errno, "memory: %s", argv[4]);
     if (!done && capture.target >= 0) unlink(argv[4]);
   }

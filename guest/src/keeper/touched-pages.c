@@ -45,18 +45,21 @@ bool mapping_find(int pid, uint64_t inode, uint64_t bytes, struct page_runs *map
   return next == bytes || fail_with(failure, ESRCH, "memory: process %d does not have it mapped", pid);
 }
 
-static bool is_touched(uint64_t entry) { return (entry & SWAPPED) || ((entry & PRESENT) && !(entry & OF_FILE)); }
+static bool is_of_kind(uint64_t entry, enum page_kind kind) {
+  if (kind == PAGES_READ) return (entry & PRESENT) && (entry & OF_FILE);
+  return (entry & SWAPPED) || ((entry & PRESENT) && !(entry & OF_FILE));
+}
 
-static bool add_page(struct page_runs *touched, uint64_t offset, uint64_t address, uint64_t longest) {
-  struct page_run *last = touched->count ? &touched->items[touched->count - 1] : NULL;
+static bool add_page(struct page_runs *pages, uint64_t offset, uint64_t address, uint64_t longest) {
+  struct page_run *last = pages->count ? &pages->items[pages->count - 1] : NULL;
   if (!last || last->address + last->length != address || last->offset + last->length != offset || last->length >= longest)
-    return add_run(touched, (struct page_run){offset, address, PAGE_BYTES});
+    return add_run(pages, (struct page_run){offset, address, PAGE_BYTES});
   last->length += PAGE_BYTES;
-  touched->bytes += PAGE_BYTES;
+  pages->bytes += PAGE_BYTES;
   return true;
 }
 
-static bool list_mapping(int pagemap, const struct page_run *mapping, uint64_t longest, struct page_runs *touched) {
+static bool list_mapping(int pagemap, const struct page_run *mapping, enum page_kind kind, uint64_t longest, struct page_runs *found) {
   static uint64_t entries[ENTRIES];
   uint64_t pages = mapping->length / PAGE_BYTES;
   for (uint64_t page = 0; page < pages;) {
@@ -67,21 +70,21 @@ static bool list_mapping(int pagemap, const struct page_run *mapping, uint64_t l
     if (count <= 0) return false;
     uint64_t taken = (uint64_t)count / sizeof *entries;
     for (uint64_t i = 0; i < taken; i++)
-      if (is_touched(entries[i]) && !add_page(touched, mapping->offset + (page + i) * PAGE_BYTES, address + i * PAGE_BYTES, longest)) return false;
+      if (is_of_kind(entries[i], kind) && !add_page(found, mapping->offset + (page + i) * PAGE_BYTES, address + i * PAGE_BYTES, longest)) return false;
     page += taken;
   }
   return true;
 }
 
-bool touched_pages_list(int pid, const struct page_runs *mappings, uint64_t longest, struct page_runs *touched, struct failure *failure) {
+bool pages_list(int pid, const struct page_runs *mappings, enum page_kind kind, uint64_t longest, struct page_runs *pages, struct failure *failure) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
   int pagemap = open(path, O_RDONLY | O_CLOEXEC);
   if (pagemap < 0) return fail_with(failure, errno, "%s", path);
-  touched->count = 0;
-  touched->bytes = 0;
+  pages->count = 0;
+  pages->bytes = 0;
   bool listed = true;
-  for (size_t i = 0; listed && i < mappings->count; i++) listed = list_mapping(pagemap, &mappings->items[i], longest, touched);
+  for (size_t i = 0; listed && i < mappings->count; i++) listed = list_mapping(pagemap, &mappings->items[i], kind, longest, pages);
   if (!listed) fail_with(failure, errno, "%s", path);
   close(pagemap);
   return listed;

@@ -21,7 +21,12 @@ struct page_runs {
 // The private mappings of the file with this inode number. False unless they are the whole of it, each part once.
 bool mapping_find(int pid, uint64_t inode, uint64_t bytes, struct page_runs *mappings, struct failure *failure);
 
-// The pages among these mappings that are no longer the file's. No run is longer than `longest`.
-bool touched_pages_list(int pid, const struct page_runs *mappings, uint64_t longest, struct page_runs *touched, struct failure *failure);
+enum page_kind {
+  PAGES_TOUCHED, // no longer the file's
+  PAGES_READ,    // the file's, and seen by the process
+};
+
+// The pages among these mappings that are of a kind. No run is longer than `longest`.
+bool pages_list(int pid, const struct page_runs *mappings, enum page_kind kind, uint64_t longest, struct page_runs *pages, struct failure *failure);
 
 #endif
