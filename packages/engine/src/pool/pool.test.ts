@@ -133,6 +133,21 @@ describe('the pool', () => {
     await expect(creating).rejects.toMatchObject({ code: 'aborted' })
   })
 
+  it('has machines that each have an identifier of their own, also where the template has one', async () => {
+    await using hearth = open({ quietMs: 0, perShape: 2 })
+    const path = join(home, 'identified.tar')
+    const shared = '0123456789abcdef0123456789abcdef\n'
+    saveImage(path, shared, 'etc/machine-id')
+    const spec = { rung: 'process', template: `archive:${path}` } as const
+    await Promise.all([1, 2].map(async () => await (await hearth.create(spec)).kill()))
+    await hearth.pool.fill()
+    const made = await Promise.all([hearth.create(spec), hearth.create(spec)])
+    expect(hearth.pool.report().claimed).toBe(2)
+    const identifiers = await Promise.all(made.map((sandbox) => sandbox.files.readText('/etc/machine-id')))
+    expect(new Set([shared, ...identifiers]).size).toBe(3)
+    for (const identifier of identifiers) expect(identifier).toMatch(/^[0-9a-f]{32}\n$/)
+  })
+
   it('has nothing of a template that was made anew or removed', async () => {
     await using hearth = open({ quietMs: 0 })
     const path = join(home, 'image.tar')
@@ -161,8 +176,8 @@ describe('the pool', () => {
   })
 })
 
-function saveImage(path: string, content: string): void {
-  const each = layer([{ path: 'file', content }], 'none')
+function saveImage(path: string, content: string, file = 'file'): void {
+  const each = layer([{ path: file, content }], 'none')
   writeFileSync(
     path,
     makeTar([
