@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { SandboxId } from '@hearth/contract'
 import type { Cgroups } from '../host/cgroups.ts'
@@ -15,24 +16,30 @@ export class ClaimableMachine implements UnclaimedMachine {
   readonly machine: Machine
   readonly #place: MachinePlace
   readonly #link: Link
+  readonly #socket: Socket
   readonly #renames: 'guest' | 'keeper'
   readonly #services: { readonly cgroups: Cgroups; readonly ids: IdRanges }
 
   constructor(
     place: MachinePlace,
     link: Link,
+    socket: Socket,
     machine: Machine,
     renames: 'guest' | 'keeper',
     services: { readonly cgroups: Cgroups; readonly ids: IdRanges },
   ) {
     this.#place = place
     this.#link = link
+    this.#socket = socket
     this.machine = machine
     this.#renames = renames
     this.#services = services
+    // A process that has nothing else to do may end, and it with that.
+    socket.unref()
   }
 
   async identify(request: ClaimRequest): Promise<void> {
+    this.#socket.ref()
     if (this.#renames === 'keeper') {
       writeFileSync(join(this.#place.directory, 'hostname'), request.hostname, { mode: 0o600 })
       this.#link.sink.push(encodeFrame('KeeperRename', {}))

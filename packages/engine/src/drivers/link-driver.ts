@@ -40,6 +40,7 @@ export interface LinkServices {
 /** A machine that was started, with what only its driver sees of it. */
 interface Started {
   readonly place: MachinePlace
+  readonly socket: Socket
   readonly link: Link
   readonly machine: LinkMachine
 }
@@ -61,8 +62,8 @@ export class LinkDriver implements Driver {
     const { renames } = runtime
     if (renames === undefined) return
     this.launchUnclaimed = async (request) => {
-      const { place, link, machine } = await this.#launch(request, true)
-      return new ClaimableMachine(place, link, machine, renames, services)
+      const { place, socket, link, machine } = await this.#launch(request, true)
+      return new ClaimableMachine(place, link, socket, machine, renames, services)
     }
   }
 
@@ -215,7 +216,7 @@ export class LinkDriver implements Driver {
         }
       },
     })
-    return { place, link, machine }
+    return { place, socket, link, machine }
   }
 
   async #undo(
