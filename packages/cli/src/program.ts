@@ -1,7 +1,10 @@
 import { Command } from 'commander'
 import type { Finish } from './register/common.ts'
+import { addAgentCommands } from './register/agent-commands.ts'
 import { addCopyCommands } from './register/copy-commands.ts'
+import { addEgressCommands } from './register/egress-commands.ts'
 import { addHostCommands } from './register/host-commands.ts'
+import { addMcpCommands } from './register/mcp-commands.ts'
 import { addProcessCommands } from './register/process-commands.ts'
 import { addSandboxCommands } from './register/sandbox-commands.ts'
 import { addServerCommands } from './register/server-commands.ts'
@@ -38,6 +41,9 @@ export function makeProgram(finish: Finish): Command {
   addTransferCommands(program, finish)
   addCopyCommands(program, finish)
   addSnapshotCommands(program, finish)
+  addAgentCommands(program, finish)
+  addEgressCommands(program, finish)
   addServerCommands(program, finish)
+  addMcpCommands(program, finish)
   return program
 }

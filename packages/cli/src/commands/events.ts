@@ -1,4 +1,4 @@
-import type { HearthEvent, Hearth } from '@hearth/sdk'
+import { HearthError, type Hearth, type HearthEvent } from '@hearth/sdk'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { presentList, writeJsonLine, type View } from '../output/present.ts'
@@ -15,6 +15,7 @@ export interface EventsOptions extends ServerOptions {
   readonly follow?: boolean
   readonly after?: number
   readonly limit?: number
+  readonly export?: string
 }
 
 const eventView: View<HearthEvent> = {
@@ -31,6 +32,7 @@ const eventView: View<HearthEvent> = {
 
 /** What has happened, or with `--follow` what happens until it is interrupted. */
 export async function events(name: string | undefined, options: EventsOptions): Promise<number> {
+  if (options.export !== undefined) return await exported(name, options.export, options)
   using interrupts = new Interrupts()
   try {
     await withServer(options, async (hearth) => {
@@ -52,6 +54,11 @@ export async function events(name: string | undefined, options: EventsOptions): 
     throw error
   }
   return 0
+}
+
+async function exported(name: string | undefined, path: string, options: EventsOptions): Promise<number> {
+  if (name !== undefined) return await (await import('./record.ts')).exportRecord(name, path, options)
+  throw new HearthError('invalid_request', '--export needs a sandbox: a record is that of one')
 }
 
 /** The last ones that there are: pages begin with the oldest. */

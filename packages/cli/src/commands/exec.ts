@@ -21,6 +21,8 @@ export interface ExecOptions extends ServerOptions {
   readonly workdir?: string
   readonly user?: string
   readonly timeout?: number
+  /** What the record calls it. */
+  readonly step?: string
 }
 
 /** A command in a sandbox of the server. Returns the exit code of this program. */
@@ -63,8 +65,8 @@ export function terminalEnvironment(options: ExecOptions): SpawnOptions {
 }
 
 function spawnOptions(options: ExecOptions): SpawnOptions {
-  const { env, workdir: cwd, user, timeout: timeoutMs } = options
-  const common = withoutUndefined({ env, cwd, user, timeoutMs })
+  const { env, workdir: cwd, user, timeout: timeoutMs, step } = options
+  const common = withoutUndefined({ env, cwd, user, timeoutMs, step })
   const stdin = options.interactive === true ? 'pipe' : 'none'
   if (options.tty !== true) return { ...common, stdin }
   return { ...common, stdin, env: { TERM: process.env['TERM'] ?? 'xterm', ...env }, pty: terminalSize() }

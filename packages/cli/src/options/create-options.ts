@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { CreateSandbox, IdleAction } from '@hearth/sdk'
 import { memoryChoice, type MemoryChoice } from './memory-option.ts'
-import { parseDuration } from './quantity.ts'
+import { collectWord, parseDuration } from './quantity.ts'
 import { addSandboxOptions, sandboxFields, withoutUndefined, type SandboxOptions } from './sandbox-options.ts'
 
 /** What only a sandbox that stays has. */
@@ -13,6 +13,8 @@ export interface CreateOptions extends Omit<SandboxOptions, 'memory'> {
   readonly idle?: number
   readonly idleAction?: IdleAction
   readonly persistent?: boolean
+  /** Names of secrets, each perhaps with a variable. */
+  readonly secret?: readonly string[]
 }
 
 export function addCreateOptions(command: Command): Command {
@@ -22,6 +24,11 @@ export function addCreateOptions(command: Command): Command {
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
     .option('--idle-action <action>', 'pause, hibernate or kill, with --idle')
     .option('--persistent', 'no deadline; needs a key that may')
+    .option(
+      '--secret <NAME[=ENV]>',
+      'a secret that it uses, with its placeholder in this variable (repeatable)',
+      collectWord,
+    )
 }
 
 /** Names and ranges are checked by the server, which knows them. */
@@ -36,6 +43,12 @@ export function createSpecOf(options: CreateOptions): CreateSandbox {
       idleMs: options.idle,
       idleAction: options.idleAction,
       persistent: options.persistent,
+      secrets: options.secret?.map(secretUse),
     }),
   }
+}
+
+function secretUse(text: string): { secret: string; env?: string } {
+  const [secret = '', env] = text.split('=', 2)
+  return env === undefined ? { secret } : { secret, env }
 }

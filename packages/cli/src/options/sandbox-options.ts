@@ -1,9 +1,10 @@
 import { Option, type Command } from 'commander'
 import type { Rung, SandboxSpec } from '@hearth/contract'
+import { addPolicyOptions, policyOf, type PolicyOptions } from './policy-options.ts'
 import { collectPair, parseCount, parseCpus, parseDuration, parseSize } from './quantity.ts'
 
 /** What the options of every command that makes a sandbox become. */
-export interface SandboxOptions {
+export interface SandboxOptions extends PolicyOptions {
   readonly rung?: string
   readonly atLeast?: string
   readonly template?: string
@@ -28,7 +29,7 @@ export function addSandboxOptions(
   timeout = COMMAND_TIMEOUT,
   memory = new Option('--memory <size>', MEMORY_LIMIT).argParser(parseSize),
 ): Command {
-  return command
+  command
     .option('--rung <name>', 'exactly this rung: simulated, process, container, gvisor or microvm')
     .option('--at-least <name>', 'this rung or a stronger one')
     .option('--template <name>', 'host, debian, code-interpreter, or an image (registry/name:tag, archive:PATH)')
@@ -41,6 +42,7 @@ export function addSandboxOptions(
     .option('--pids <number>', 'limit of processes and threads', parseCount)
     .option('--disk <size>', 'disk limit, like 2G', parseSize)
     .option('--meta <KEY=VALUE>', 'a label (repeatable)', collectPair)
+  return addPolicyOptions(command)
 }
 
 /** Time that a sandbox outlives its one command, so that the command's own end is what is reported. */
@@ -63,6 +65,7 @@ export function sandboxFields(options: SandboxOptions, wallTimeMs: number | unde
     workdir: options.workdir,
     user: options.user,
     metadata: options.meta,
+    policy: policyOf(options),
     limits: withoutUndefined({
       memoryBytes: options.memory,
       cpus: options.cpus,

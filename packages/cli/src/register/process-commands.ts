@@ -59,6 +59,7 @@ function commandOptions(command: Command): Command {
     .option('--workdir <path>', 'working directory inside')
     .option('--user <name>', 'user inside')
     .option('--timeout <duration>', 'end the command after this time, like 30s or 10m', parseDuration)
+    .option('--step <name>', 'what `hearth events` calls the step that it belongs to')
 }
 
 function addShell(program: Command, finish: Finish): void {

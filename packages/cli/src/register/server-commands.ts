@@ -4,6 +4,7 @@ import type { KeyOptions } from '../commands/keys.ts'
 import { collectWord, parseCount, parseDuration, parsePool } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
+import { addVerify } from './egress-commands.ts'
 
 /** What the server knows besides sandboxes. */
 export function addServerCommands(program: Command, finish: Finish): void {
@@ -20,10 +21,12 @@ function addEvents(program: Command, finish: Finish): void {
     .option('-f, --follow', 'what happens from now on, or from --after on')
     .option('--after <seq>', 'only what came after this number', parseSequence)
     .option('--limit <number>', 'only so many of the last ones (default: 100)', parseCount)
+    .option('--export <file>', 'all that is kept of one sandbox, as lines of JSON that can be verified')
     .action(async (id: string | undefined, options: EventsOptions) =>
       finish(await (await import('../commands/events.ts')).events(id, options)),
     )
-  examples(command, ['hearth events', 'hearth events -f --json | jq .type'])
+  addVerify(command, finish)
+  examples(command, ['hearth events', 'hearth events -f --json | jq .type', 'hearth events ID --export run.jsonl'])
 }
 
 function addKey(program: Command, finish: Finish): void {
@@ -33,7 +36,7 @@ function addKey(program: Command, finish: Finish): void {
     .argument('<name>', 'what it is for')
     .option(
       '--scope <name>',
-      'sandbox:read, sandbox:write, sandbox:persistent, exec, files, ports, keys or admin (repeatable; default: what your own key may)',
+      'sandbox:read, sandbox:write, sandbox:persistent, exec, files, ports, secrets, keys or admin (repeatable; default: what your own key may)',
       collectWord,
     )
     .option('--expires <duration>', 'it ends after this time, like 30d', parseDuration)

@@ -40,7 +40,7 @@ export const recordHeadSchema = z
 export type RecordHead = z.output<typeof recordHeadSchema>
 
 /** The entries that retention took from the beginning, and the hash of the last of them: with it the rest can be verified. */
-export const recordDropsSchema = z.object({ count: z.int(), through: z.int(), hash: z.string().nullable() })
+const recordDropsSchema = z.object({ count: z.int(), through: z.int(), hash: z.string().nullable() })
 export type RecordDrops = z.output<typeof recordDropsSchema>
 
 /** Whether the record of a sandbox is as it was written. */
@@ -55,3 +55,12 @@ export const recordVerdictSchema = z
   })
   .meta({ id: 'RecordVerdict' })
 export type RecordVerdict = z.output<typeof recordVerdictSchema>
+
+/** An exported record is lines of JSON: this first, then the entries, and the head last. */
+export const recordBeginningSchema = z.object({
+  type: z.literal('record'),
+  sandbox: z.string(),
+  dropped: recordDropsSchema.nullable(),
+})
+
+export const recordEndSchema = recordHeadSchema.extend({ type: z.literal('head') })

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { HearthError, type Policy } from '@hearth/sdk'
+import { localFailure } from '../copy/local-failure.ts'
+import { collectWord } from './quantity.ts'
+
+/** What a sandbox may reach, on the command line. */
+export interface PolicyOptions {
+  readonly allow?: readonly string[]
+  readonly preset?: readonly string[]
+  /** A file of JSON. */
+  readonly policy?: string
+}
+
+export function addPolicyOptions(command: Command): Command {
+  return command
+    .option('--allow <name>', 'NAME, *.NAME or NAME:PORT that it may reach (repeatable; default: nothing)', collectWord)
+    .option(
+      '--preset <name>',
+      'a set of names, like npm or pypi; `policy show --preset` prints it (repeatable)',
+      collectWord,
+    )
+    .option('--policy <file>', 'a policy in JSON, as `policy learn` prints it; the other options add to it')
+}
+
+/** Undefined when nothing was asked for. Names are checked by whoever makes the sandbox. */
+export function policyOf(options: PolicyOptions): Policy | undefined {
+  const { allow, preset, policy: file } = options
+  if (allow === undefined && preset === undefined && file === undefined) return undefined
+  const policy: Policy = file === undefined ? {} : readPolicy(file)
+  return {
+    ...policy,
+    ...(allow === undefined ? {} : { allow: [...(policy.allow ?? []), ...allow] }),
+    ...(preset === undefined
+      ? {}
+      : { presets: [...(policy.presets ?? []), ...preset] as NonNullable<Policy['presets']> }),
+  }
+}
+
+function readPolicy(path: string): Policy {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw localFailure(error, path)
+  }
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Policy
+  } catch (error) {
+    throw new HearthError('invalid_request', `${path}: this is no JSON`, { cause: error })
+  }
+  throw new HearthError('invalid_request', `${path}: a policy is an object`)
+}
