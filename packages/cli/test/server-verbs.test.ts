@@ -162,3 +162,14 @@ describe('completion', () => {
     expect((await hearth.run(['completion', 'csh'])).code).toBe(2)
   })
 })
+
+describe('pool', () => {
+  it('shows what waits, and takes another bound', async () => {
+    const set = await hearth.json<{ memoryBytes: number; waiting: number }>(['pool', 'set', '64M', '--json'])
+    expect(set).toMatchObject({ memoryBytes: 64 * 1024 ** 2, waiting: 0, shapes: [] })
+    expect((await hearth.run(['pool', 'ls'])).stdout).toMatch(/^0 wait, holding .* of 64/)
+    expect((await hearth.run(['pool', 'set', 'off'])).stdout).toBe('off\n')
+    expect((await hearth.run(['pool', 'ls', '-q'])).stdout).toBe('0\n')
+    expect((await hearth.run(['pool', 'set', '64'])).code).toBe(2)
+  })
+})
