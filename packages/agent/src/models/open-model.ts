@@ -34,7 +34,7 @@ export async function openModel(name: string, options: OpenModelOptions = {}): P
   }
   const { model, baseUrl } = kind === 'openai-compatible' ? splitUrl(rest) : { model: rest, baseUrl: options.baseUrl }
   const apiKey = options.apiKey ?? (options.environment ?? process.env)[KEYS[kind]]
-  if (apiKey === undefined && kind !== 'openai-compatible') throw missingKey(KEYS[kind])
+  if ((apiKey ?? '') === '' && kind !== 'openai-compatible') throw missingKey(KEYS[kind])
   return openAiModel({
     provider: kind,
     model,

@@ -1,0 +1,76 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { HearthCommand } from './hearth-command.ts'
+
+let hearth: HearthCommand
+const directory = mkdtempSync(join(tmpdir(), 'hearth-agent-cli-'))
+const repository = join(directory, 'repository')
+const script = join(directory, 'script.json')
+
+const SCRIPT = [
+  { text: 'I look.', calls: [{ tool: 'bash', input: { command: 'sh test.sh' } }] },
+  { calls: [{ tool: 'edit', input: { path: 'greet.sh', old_string: 'helo', new_string: 'hello' } }] },
+  { calls: [{ tool: 'submit', input: { summary: 'spelling' } }] },
+]
+
+beforeAll(async () => {
+  hearth = await HearthCommand.create()
+  execFileSync('mkdir', [repository])
+  writeFileSync(join(repository, 'greet.sh'), 'echo helo\n')
+  writeFileSync(join(repository, 'test.sh'), 'test "$(sh greet.sh)" = hello\n')
+  writeFileSync(script, JSON.stringify(SCRIPT))
+})
+afterAll(async () => {
+  await hearth[Symbol.asyncDispose]()
+  rmSync(directory, { recursive: true })
+})
+
+describe('hearth agent', () => {
+  const args = ['agent', 'fix the greeting', '--repo', repository, '--model', `scripted:${script}`, '--rung', 'process']
+
+  it('gives a patch that can be applied, and leaves the directory as it was', async () => {
+    const { code, stdout, stderr } = await hearth.run([...args, '--verify', 'sh test.sh'])
+    expect(stderr).toMatch(/works in \/workspace\n {2}I look\.\n> bash sh test\.sh\n {2}failed: exit code 1/)
+    expect(stderr).toMatch(/submitted: the check has passed \(3 steps, .*\)\n1 file changed\n$/)
+    expect(code).toBe(0)
+    expect(readFileSync(join(repository, 'greet.sh'), 'utf8')).toBe('echo helo\n')
+    execFileSync('git', ['apply', '--check'], { cwd: repository, input: stdout })
+  })
+
+  it('gives events as JSON, and the patch in a file', async () => {
+    const file = join(directory, 'change.patch')
+    const { code, stdout } = await hearth.run([...args, '--json', '--diff', file])
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(lines[0]).toMatchObject({ type: 'started', seq: 0 })
+    expect(lines.at(-1)).toMatchObject({
+      type: 'result',
+      reason: 'submitted',
+      summary: 'spelling',
+      files: [{ path: 'greet.sh' }],
+    })
+    expect(readFileSync(file, 'utf8')).toBe(lines.at(-1)?.['patch'])
+    expect(code).toBe(0)
+  })
+
+  it('ends with 1 and what there is when its budget ends', async () => {
+    const { code, stdout, stderr } = await hearth.run([...args, '--max-steps', '2', '-q'])
+    expect([code, stderr]).toEqual([1, ''])
+    expect(stdout).toContain('+echo hello')
+  })
+
+  it('says that a key is missing', async () => {
+    Object.assign(hearth.env, { ANTHROPIC_API_KEY: '', OPENAI_API_KEY: '' })
+    const none = await hearth.run(['agent', 'x', '--repo', repository])
+    expect(none.code).toBe(1)
+    expect(none.stderr).toMatch(/neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set[^]*scripted:FILE/)
+    const { code, stderr } = await hearth.run(['agent', 'x', '--model', 'anthropic:claude'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('scripted:FILE')
+  })
+})
