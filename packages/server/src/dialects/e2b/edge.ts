@@ -100,7 +100,7 @@ export function edgeFailure(
   failure: HearthError,
   target: Target | null,
 ): { readonly code: number; readonly message: string } {
-  const sandboxId = target?.sandbox == null ? {} : { sandboxId: toE2bId(target.sandbox) }
+  const sandboxId = target === null || target.sandbox === null ? {} : { sandboxId: toE2bId(target.sandbox) }
   if (['sandbox_not_found', 'sandbox_ended', 'sandbox_paused', 'link_lost'].includes(failure.code)) {
     return { ...sandboxId, message: 'The sandbox was not found', code: 502 }
   }

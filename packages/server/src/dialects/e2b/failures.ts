@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ErrorCode, HearthError } from '@hearth/contract'
+import { HearthError, type ErrorCode } from '@hearth/contract'
 import { closeAfterAnswer } from '../../http/bodies/lingering-close.ts'
 import { failureHeaders, statusOf } from '../../http/failures.ts'
 
@@ -46,4 +46,11 @@ export function sendJson(
 /** An answer without content says so: clients take a chunked empty one for broken JSON. */
 export function sendEmpty(outgoing: ServerResponse, status: number): void {
   outgoing.writeHead(status, status === 204 ? {} : { 'content-length': 0 }).end()
+}
+
+/** What cannot be mapped is said by its name. */
+export function unsupported(feature: string): HearthError {
+  return new HearthError('capability_unsupported', `Hearth does not support this feature of E2B: ${feature}`, {
+    suggestion: 'docs/e2b.md lists what is supported.',
+  })
 }

@@ -48,7 +48,16 @@ describe('the codecs', () => {
   })
 
   it('refuse what is not a message', () => {
-    for (const wrong of ['[]', '{', '1', '{"path":1}', '{"path":{}}', '{"depth":-1}', '{"depth":1.5}', '{"depth":"x"}']) {
+    for (const wrong of [
+      '[]',
+      '{',
+      '1',
+      '{"path":1}',
+      '{"path":{}}',
+      '{"depth":-1}',
+      '{"depth":1.5}',
+      '{"depth":"x"}',
+    ]) {
       expect(() => fromJson('ListDirRequest', wrong), wrong).toThrow(/message/)
     }
     for (const wrong of ['0a', '0a05', '08', '0aff', '0b', '0a01610bff', '7d0000', 'ffffffffffffffffffffff01']) {
@@ -59,8 +68,8 @@ describe('the codecs', () => {
   it('is chosen by the content type', () => {
     expect(codecOf('application/json; charset=utf-8', false).name).toBe('json')
     expect(codecOf('application/connect+proto', true).name).toBe('proto')
-    expect(() => codecOf('application/json', true)).toThrow()
-    expect(() => codecOf(undefined, false)).toThrow()
+    expect(() => codecOf('application/json', true)).toThrow(/content type/)
+    expect(() => codecOf(undefined, false)).toThrow(/content type/)
   })
 })
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { HearthError } from '@hearth/contract'
+import type { HearthError } from '@hearth/contract'
 import { ResponseWriter } from '../../../http/streams/response-writer.ts'
 import type { Codec } from './codec.ts'
 import { connectError } from './codes.ts'

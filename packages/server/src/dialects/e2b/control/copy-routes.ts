@@ -45,7 +45,7 @@ async function fork(call: Call): Promise<Answer> {
 
 async function takeSnapshot(call: Call): Promise<Answer> {
   const { name } = await call.body(z.object({ name: z.string().max(128).nullish() }))
-  const named = name == null ? {} : { name: snapshotOf(name) ?? name }
+  const named = name ? { name: snapshotOf(name) ?? name } : {}
   const keyed = { idempotencyKey: null, signal: call.operation.signal }
   const taken = await call.plane.copies.snapshot(call.caller, call.sandboxId, named, keyed)
   return { status: 201, json: snapshotView(taken) }

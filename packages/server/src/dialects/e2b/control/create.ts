@@ -1,5 +1,6 @@
 import { BOUNDS, environmentSchema, HearthError, parseInput, rungSchema, type CreateSandbox } from '@hearth/contract'
 import { z } from 'zod'
+import { unsupported } from '../failures.ts'
 import { AT_LEAST_KEY, MARK_KEY, refuseMark, RUNG_KEY, writeMark } from '../mark.ts'
 import type { Answer, Call } from './call.ts'
 import { networkSchema, policyOf } from './network.ts'
@@ -44,7 +45,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
     ...policyOf(body.network ?? null, body.allow_internet_access ?? null),
     ttlMs: Math.max(1000, seconds * 1000) + (body.autoPause === true ? PAUSED_MS : 0),
     metadata: { ...body.metadata, [MARK_KEY]: markOf(body) },
-    ...(body.envVars == null ? {} : { env: body.envVars }),
+    ...(body.envVars ? { env: body.envVars } : {}),
   }
   const view = await plane.create(caller, request, { idempotencyKey: null, signal: operation.signal })
   operation.sandboxId = view.id
@@ -66,8 +67,8 @@ function markOf(body: Create): string {
 function requireSupported(body: Create): void {
   const { metadata, autoPause, autoResume } = body
   refuseMark(metadata ?? {})
-  if (body.mcp != null) throw unsupported('mcp (a gateway for MCP servers in the sandbox)')
-  if (body.iam != null) throw unsupported('iam (workload identity tokens)')
+  if ((body.mcp ?? null) !== null) throw unsupported('mcp (a gateway for MCP servers in the sandbox)')
+  if ((body.iam ?? null) !== null) throw unsupported('iam (workload identity tokens)')
   if ((body.volumeMounts ?? []).length > 0) throw unsupported('volumes')
   if (autoResume?.enabled === true && autoPause !== true) {
     throw new HearthError('invalid_request', 'autoResume: needs autoPause')
@@ -86,10 +87,4 @@ function rungOf(metadata: Readonly<Record<string, string>>): Pick<CreateSandbox,
     ...(rung === undefined ? {} : { rung: parseInput(rungSchema, rung, `metadata.${RUNG_KEY}`) }),
     ...(atLeast === undefined ? {} : { atLeast: parseInput(rungSchema, atLeast, `metadata.${AT_LEAST_KEY}`) }),
   }
-}
-
-export function unsupported(feature: string): HearthError {
-  return new HearthError('capability_unsupported', `Hearth does not support this feature of E2B: ${feature}`, {
-    suggestion: 'docs/e2b.md lists what is supported.',
-  })
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { HearthError, namePatternSchema, type CreateSandbox } from '@hearth/contract'
 import { z } from 'zod'
-import { unsupported } from './create.ts'
+import { unsupported } from '../failures.ts'
 
 const selectorsSchema = z.array(z.string().max(255)).max(1000)
 
@@ -43,8 +43,8 @@ export function policyOf(network: Network | null, internet: boolean | null): Pic
 
 function requireSupported(network: Network): void {
   if (Object.keys(network.rules ?? {}).length > 0) throw unsupported('network.rules (headers put into requests)')
-  if (network.egressProxy != null) throw unsupported('network.egressProxy')
-  if (network.maskRequestHost != null) throw unsupported('network.maskRequestHost')
+  if ((network.egressProxy ?? null) !== null) throw unsupported('network.egressProxy')
+  if ((network.maskRequestHost ?? null) !== null) throw unsupported('network.maskRequestHost')
   if ((network.httpsPorts ?? []).length > 0) throw unsupported('network.httpsPorts')
 }
 

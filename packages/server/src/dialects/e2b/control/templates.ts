@@ -22,7 +22,7 @@ export async function rootOf(
     return { from: (await plane.snapshots.get(caller, snapshot)).id }
   } catch (error) {
     if (!HearthError.isInstance(error) || error.code !== 'snapshot_not_found') throw error
-    if (/^sn_/.test(snapshot)) throw new HearthError('template_not_found', `template '${templateId}' not found`)
+    if (snapshot.startsWith('sn_')) throw new HearthError('template_not_found', `template '${templateId}' not found`)
     return { template: templateId }
   }
 }

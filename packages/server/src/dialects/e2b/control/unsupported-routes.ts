@@ -1,5 +1,5 @@
 import type { Route } from './call.ts'
-import { unsupported } from './create.ts'
+import { unsupported } from '../failures.ts'
 
 /** What E2B has and Hearth has not: each answers with its name. */
 const FEATURES: readonly (readonly [RegExp, string])[] = [

@@ -1,4 +1,5 @@
 import { HearthError, type Scope } from '@hearth/contract'
+import { asHearthError } from '../../../http/failures.ts'
 import { readBody, readWhole } from '../../../http/bodies/read-body.ts'
 import { onceGone } from '../../../http/streams/event-stream.ts'
 import { codecOf, type Codec } from '../connect/codec.ts'
@@ -81,7 +82,9 @@ async function run<Name extends MessageName>(
     const reason = stopped[0] ?? null
     stream.end(reason === null ? null : operation.failed(reason))
   } catch (error) {
-    const failure = operation.failed(stopped[0] ?? error)
+    const failure = asHearthError(stopped[0] ?? error)
+    // A command that ran too long is what its caller asked for, and no failure of the server.
+    if (failure.code !== 'timeout') operation.failed(failure)
     if (['sandbox_ended', 'link_lost'].includes(failure.code)) stream.reset()
     else stream.end(failure)
   }

@@ -95,12 +95,11 @@ async function route(call: Call): Promise<void> {
 
 async function run(call: Call): Promise<void> {
   const { code, context_id: id, language, env_vars: variables } = await body(call, executeSchema)
-  if (id != null && language != null) {
+  if (id && language) {
     throw new HearthError('invalid_request', 'Only one of context_id or language can be provided')
   }
   const { interpreters } = call.e2b
-  const context =
-    id == null ? interpreters.default(call.sandbox, language ?? 'python') : interpreters.get(call.sandbox, id)
+  const context = id ? interpreters.get(call.sandbox, id) : interpreters.default(call.sandbox, language ?? 'python')
   await execute(call, call.e2b.services.limits, context, code, variables ?? {})
 }
 

@@ -1,0 +1,136 @@
+import { Sandbox, SandboxError } from 'e2b'
+import { afterAll, describe, expect, test } from 'vitest'
+import { E2bRaw, json } from './support/e2b-raw.ts'
+
+const raw = await E2bRaw.start()
+const { server, sandbox } = raw
+afterAll(() => raw[Symbol.asyncDispose]())
+const metadata = { 'hearth.rung': 'process' }
+
+describe('the life of sandboxes', () => {
+  test('lists in pages, by state, template and metadata', async () => {
+    const made = []
+    for (const name of ['a', 'b', 'c'])
+      made.push(await Sandbox.create('host', { metadata: { ...metadata, list: 'x y/&=ä', name } }))
+    const pages = Sandbox.list({ query: { metadata: { list: 'x y/&=ä' } }, limit: 2 })
+    const [first, second] = [await pages.nextItems(), await pages.nextItems()]
+    expect([...first, ...second].map((each) => each.metadata['name'])).toEqual(['c', 'b', 'a'])
+    expect([first.length, pages.hasNext]).toEqual([2, false])
+    await made[0]?.pause()
+    const states = async (state: 'running' | 'paused') =>
+      (await Sandbox.list({ query: { state: [state], metadata: { list: 'x y/&=ä' } } }).nextItems()).length
+    expect([await states('paused'), await states('running')]).toEqual([1, 2])
+    const ascending = await raw.control({ path: '/v2/sandboxes?order=asc&limit=1&template=host' })
+    expect([(json(ascending) as unknown[]).length, ascending.headers['x-next-token']]).toEqual([1, '1'])
+    expect(json(await raw.control({ path: '/v2/sandboxes?template=other' }))).toEqual([])
+    for (const wrong of [
+      'limit=0',
+      'limit=x',
+      'order=up',
+      'state=dead',
+      'nextToken=x',
+      'startedAfter=x',
+      'metadata=%25',
+    ]) {
+      expect((await raw.control({ path: `/v2/sandboxes?${wrong}` })).status, wrong).toBe(400)
+    }
+    for (const each of made) expect(await each.kill()).toBe(true)
+  })
+
+  test('moves its end', async () => {
+    const end = async (): Promise<number> => (await sandbox.getInfo()).endAt.getTime() - Date.now()
+    await sandbox.setTimeout(100_000)
+    expect(await end()).toBeLessThan(101_000)
+    await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 50_000 })
+    expect(await end()).toBeGreaterThan(80_000)
+    await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 500_000 })
+    expect(await end()).toBeGreaterThan(400_000)
+    await expect(sandbox.setTimeout(31 * 24 * 3_600_000)).rejects.toThrow(/hours/)
+  })
+
+  test('is paused when its time is over, and woken by a request where it was made so', async () => {
+    const lifecycle = { onTimeout: 'pause', autoResume: true } as const
+    const made = await Sandbox.create('host', { metadata, timeoutMs: 1000, lifecycle })
+    expect((await made.getInfo()).lifecycle).toEqual(lifecycle)
+    await expect.poll(async () => (await made.getInfo()).state, { timeout: 10_000 }).toBe('paused')
+    expect(await made.isRunning()).toBe(false)
+    expect((await made.commands.run('echo awake')).stdout).toBe('awake\n')
+    expect((await made.getInfo()).state).toBe('running')
+    expect(await made.kill()).toBe(true)
+  })
+
+  test('keeps the disk alone where that is asked for', async () => {
+    const made = await Sandbox.create('host', { metadata, timeoutMs: 60_000 })
+    await made.files.write('kept', 'x')
+    expect(await made.pause({ keepMemory: false })).toBe(true)
+    const again = await Sandbox.connect(made.sandboxId)
+    expect(await again.files.read('kept')).toBe('x')
+    await again.pause()
+    const rebooted = await Sandbox.connect(made.sandboxId, { onResume: 'reboot' })
+    expect([await rebooted.files.read('kept'), (await rebooted.commands.list()).length]).toEqual(['x', 0])
+    await rebooted.kill()
+  })
+
+  test('speaks to older clients', async () => {
+    const hexKey = `e2b_${Buffer.from(server.key).toString('hex')}`
+    const body = [JSON.stringify({ templateID: 'host', metadata, secure: true })]
+    const made = await raw.control({ method: 'POST', path: '/sandboxes', body, key: hexKey })
+    expect(made.status).toBe(201)
+    const { sandboxID } = json(made) as { sandboxID: string }
+    const of = `/sandboxes/${sandboxID}`
+    expect((await raw.control({ method: 'POST', path: `${of}/refreshes`, body: ['{"duration":60}'] })).status).toBe(204)
+    expect((await raw.control({ method: 'POST', path: `${of}/connect`, body: ['{"timeout":60}'] })).status).toBe(200)
+    expect((await raw.control({ method: 'POST', path: `${of}/pause` })).status).toBe(204)
+    expect((await raw.control({ method: 'POST', path: `${of}/pause` })).status).toBe(409)
+    expect((await raw.control({ method: 'POST', path: `${of}/resume`, body: ['{"timeout":60}'] })).status).toBe(201)
+    expect((json(await raw.control({ path: '/sandboxes' })) as unknown[]).length).toBeGreaterThan(1)
+    expect((await raw.control({ method: 'DELETE', path: of })).status).toBe(204)
+    expect(json(await raw.control({ method: 'DELETE', path: of }))).toMatchObject({ code: 404 })
+    const events = json(await raw.control({ path: `/events/sandboxes/${sandboxID}?orderAsc=true` })) as {
+      type: string
+    }[]
+    expect(events.map(({ type }) => type.replace('sandbox.lifecycle.', ''))).toEqual(
+      expect.arrayContaining(['created', 'paused', 'resumed', 'killed']),
+    )
+    expect((await server.raw({ path: '/health' })).status).toBe(204)
+  })
+
+  test('says what it cannot do', async () => {
+    const create = (body: object) =>
+      raw.control({ method: 'POST', path: '/v2/sandboxes', body: [JSON.stringify({ templateID: 'host', ...body })] })
+    const refusals: readonly (readonly [object, number, RegExp])[] = [
+      [{ volumeMounts: [{ name: 'v', path: '/v' }] }, 501, /volumes/],
+      [{ mcp: {} }, 501, /mcp/],
+      [{ iam: { tokens: {} } }, 501, /iam/],
+      [{ network: { rules: { 'a.test': [] } } }, 501, /network.rules/],
+      [{ network: { egressProxy: { address: 'a:1' } } }, 501, /egressProxy/],
+      [{ network: { allowOut: ['10.0.0.1'] } }, 501, /addresses/],
+      [{ network: { allowOut: ['a.test'] } }, 400, /0\.0\.0\.0/],
+      [{ metadata: { 'hearth.e2b': '{}' } }, 400, /not for clients/],
+      [{ metadata: { 'hearth.rung': 'weak' } }, 400, /hearth.rung/],
+      [{ timeout: 1e9 }, 400, /hours/],
+      [{ autoResume: { enabled: true } }, 400, /autoPause/],
+      [{ templateID: 'sn_00000000000000000000' }, 404, /not found/],
+      [{ templateID: '' }, 400, /templateID/],
+      [{ envVars: { 'a b': 'c' } }, 400, /envVars/],
+    ]
+    for (const [body, status, message] of refusals) {
+      expect(json(await create(body)), JSON.stringify(body)).toEqual({
+        code: status,
+        message: expect.stringMatching(message),
+      })
+    }
+    for (const path of [
+      '/volumes',
+      '/secrets',
+      '/v3/templates',
+      '/events/webhooks',
+      '/teams',
+      `/v2/sandboxes/${sandbox.sandboxId}/logs`,
+    ]) {
+      expect(json(await raw.control({ path })), path).toMatchObject({ code: 501 })
+    }
+    expect((await raw.control({ path: '/nothing' })).status).toBe(404)
+    await expect(sandbox.updateNetwork({})).rejects.toBeInstanceOf(SandboxError)
+  })
+})

@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HearthError, type Rung, type Scope } from '@hearth/contract'
+import { Hearth as Engine } from '@hearth/engine'
+import { Hearth } from '@hearth/sdk'
+import { serve, type HttpLimits, type Server } from '@hearth/server'
+import { shareProbes } from '../../packages/server/src/lifecycle/shared-probes.ts'
+
+export interface Reply {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+}
+
+export interface RawRequest {
+  readonly method?: string
+  readonly path: string
+  readonly headers?: Record<string, string>
+  /** Pieces are sent one after the other; the request ends after the last, unless `open`. */
+  readonly body?: readonly (string | Buffer)[]
+  readonly open?: boolean
+}
+
+/** A server that speaks E2B's dialect, with a home of its own. Clients of E2B find it by the environment of this process. */
+export class E2bServer implements AsyncDisposable {
+  readonly url: string
+  readonly key: string
+  readonly native: Hearth
+  readonly #server: Server
+
+  private constructor(server: Server, key: string) {
+    this.#server = server
+    this.url = server.dialects['e2b'] ?? ''
+    this.key = key
+    this.native = new Hearth({ url: server.url, apiKey: key })
+    Object.assign(process.env, { E2B_API_URL: this.url, E2B_SANDBOX_URL: this.url, E2B_API_KEY: key })
+  }
+
+  static async start(limits: Partial<HttpLimits> = {}): Promise<E2bServer> {
+    const home = await mkdtemp(join(tmpdir(), 'hearth-e2b-'))
+    await shareProbes(home)
+    const e2b = { port: 0, domain: 'e2b.test' }
+    const server = await serve({ home, port: 0, prepare: false, logLevel: 'silent', limits, dialects: { e2b } })
+    return new E2bServer(server, server.firstKey?.token ?? '')
+  }
+
+  /** Whether this host has the rung; asked by trying, since looking at all of them takes long. */
+  async has(rung: string): Promise<boolean> {
+    try {
+      await (await this.native.create({ rung: rung as Rung, template: 'host' })).kill()
+      return true
+    } catch (error) {
+      if (HearthError.isInstance(error) && error.code === 'rung_unavailable') return false
+      throw error
+    }
+  }
+
+  /** A key of another tenant, which is made where there is none. */
+  async foreignKey(scopes: readonly Scope[] = ['admin']): Promise<string> {
+    const tenant = await this.#native<{ id: string }>('/v1/tenants', { name: `tenant-${Date.now()}` })
+    const made = await this.#native<{ key: string }>(`/v1/tenants/${tenant.id}/keys`, { name: 'foreign', scopes })
+    return made.key
+  }
+
+  async makeKey(scopes: readonly Scope[]): Promise<{ readonly key: string; readonly id: string }> {
+    return await this.#native('/v1/keys', { name: 'made', scopes })
+  }
+
+  async revokeKey(id: string): Promise<void> {
+    const headers = { authorization: `Bearer ${this.key}` }
+    const answer = await fetch(`${this.#server.url}/v1/keys/${id}`, { method: 'DELETE', headers })
+    if (!answer.ok) throw new Error(await answer.text())
+  }
+
+  /** A request with exactly these headers, as no client would send it. */
+  async raw({ method = 'GET', path, headers = {}, body = [], open = false }: RawRequest): Promise<Reply> {
+    const { hostname, port } = new URL(this.url)
+    return await new Promise((resolve, reject) => {
+      const request = httpRequest({ host: hostname, port, method, path, headers, agent: false }, (answer) => {
+        const pieces: Buffer[] = []
+        answer.on('data', (piece: Buffer) => pieces.push(piece))
+        answer.once('end', () => {
+          request.destroy()
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(pieces) })
+        })
+        answer.once('error', reject)
+      })
+      request.once('error', reject)
+      for (const piece of body) request.write(piece)
+      if (!open) request.end()
+      else request.flushHeaders()
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop({ graceMs: 500 })
+    const engine = new Engine({ home: this.#server.home, spareKeepers: 0 })
+    for (const { id } of await engine.survey()) await engine.discard(id)
+    await engine.dispose()
+    await rm(this.#server.home, { recursive: true, force: true })
+  }
+
+  async #native<T>(path: string, json: unknown): Promise<T> {
+    const headers = { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${this.#server.url}${path}`, { method: 'POST', headers, body: JSON.stringify(json) })
+    if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`)
+    return (await answer.json()) as T
+  }
+}
