@@ -9,11 +9,13 @@ import { measureChildren } from './children.ts'
 import { measureCreateFrom } from './create-from.ts'
 import { measureParent } from './parent-afterwards.ts'
 import { measureTouchedMemory } from './touched-memory.ts'
+import { measureWake } from './wake.ts'
 
 const METRICS: Readonly<Record<string, (context: BenchContext) => Promise<Measurement | Measurement[]>>> = {
   children: measureChildren,
   'parent afterwards': measureParent,
   'create from a snapshot': measureCreateFrom,
+  wake: measureWake,
   'changed files': measureChangedFiles,
   'touched memory': measureTouchedMemory,
 }

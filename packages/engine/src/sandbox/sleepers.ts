@@ -76,6 +76,7 @@ export class Sleepers {
         }
       })
       await clearDirectory(directory)
+      await this.#makeSpare(sandbox, id)
       return memoryOutcome(kept, reason)
     } finally {
       // Only now: whoever woke it sooner would meet its machine.
@@ -102,6 +103,13 @@ export class Sleepers {
     // From here on it sleeps, whatever becomes of its machine.
     writeDurably(directory, asleep)
     return asleep
+  }
+
+  async #makeSpare({ info: { limits } }: EmbeddedSandbox, id: SnapshotId): Promise<void> {
+    const { snapshots, services } = this.#parts
+    const { disks } = await services()
+    // It wakes without, only later.
+    await disks.spare(await snapshots.stored(id), limits.diskBytes).catch(() => undefined)
   }
 
   async #stayAwake({ id: sandbox, record }: EmbeddedSandbox, id: SnapshotId): Promise<void> {
@@ -149,10 +157,10 @@ export class Sleepers {
     const lies = layers.includes(id)
     const awake = { ...record, sleep: null, liesOn: lies ? id : null }
     writeRecord(directory, awake)
+    // Nobody waits for it: it is awake all the same, and the next sweep removes what is left.
     const { snapshots } = this.#parts
     const removal = lies ? manifest.memory !== null && snapshots.keepFiles(id) : snapshots.released(id, null)
-    // It is awake all the same, and the next sweep removes what is left.
-    await Promise.resolve(removal).catch(() => undefined)
+    void Promise.resolve(removal).catch(() => undefined)
     return awake
   }
 

@@ -149,14 +149,23 @@ export class Snapshots {
    * that of a sleep at once, and any other stays.
    */
   released(snapshot: SnapshotId, sandbox: SandboxId | null): Promise<void> {
-    const mine = this.#releasing.then(() => this.#release(snapshot, sandbox))
-    this.#releasing = mine.catch(() => undefined)
-    return mine
+    return this.#inTurn(() => this.#release(snapshot, sandbox))
   }
 
   /** Of a sandbox that has woken and whose files lie on those of this snapshot: its memory goes. */
-  async keepFiles(id: SnapshotId): Promise<void> {
-    await this.#store.keepFiles(id)
+  keepFiles(id: SnapshotId): Promise<void> {
+    return this.#inTurn(() => this.#store.keepFiles(id))
+  }
+
+  /** Resolves when nothing is being removed behind anybody's back. */
+  async settled(): Promise<void> {
+    await this.#releasing
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = this.#releasing.then(work)
+    this.#releasing = mine.catch(() => undefined)
+    return mine
   }
 
   async #release(snapshot: SnapshotId, gone: SandboxId | null): Promise<void> {
@@ -177,6 +186,7 @@ export class Snapshots {
 
   /** Removes what crashes have left and what nobody can use any more. */
   async collect(graceMs: number): Promise<void> {
+    await this.settled()
     // Nobody knows what a record names that a crash has damaged: until it is swept itself, everything stays.
     const inUse = await this.#inUse().catch(() => null)
     if (inUse !== null) await this.#store.collect(inUse, graceMs)

@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxId } from '@hearth/contract'
@@ -72,9 +73,10 @@ export class DiskAreas {
   #subvolumeArea(id: SandboxId, limitBytes: number, from: StoredSnapshot | null): DiskArea {
     const path = join(this.#paths.store, 'areas', id)
     if (from?.manifest.disk.kind === 'subvolume') {
-      if (from.manifest.kind === 'snapshot' && this.#stock.take(from, limitBytes, path)) {
-        return { path, kind: 'quota', steps: [], layers: [] }
-      }
+      const made =
+        (from.manifest.kind === 'snapshot' && this.#stock.take(from, limitBytes, path)) ||
+        (from.manifest.kind === 'hibernation' && takeSpare(sparePath(from, limitBytes), path))
+      if (made) return { path, kind: 'quota', steps: [], layers: [] }
       const source = from.still ?? diskOf(from)
       return { path, kind: 'quota', steps: [{ kind: 'clone', source, path, limitBytes }], layers: [] }
     }
@@ -109,6 +111,14 @@ export class DiskAreas {
     return { disk, diskBytes }
   }
 
+  /** Makes the files of a sandbox that sleeps in this snapshot, ahead of its wake: where there are no processes to restore, little else takes as long. */
+  async spare(snapshot: StoredSnapshot, limitBytes: number): Promise<void> {
+    const { disk, memory } = snapshot.manifest
+    if (disk.kind !== 'subvolume' || memory !== null) return
+    const path = sparePath(snapshot, limitBytes)
+    await runStore(this.#paths.guest, 'clone', diskOf(snapshot), path, String(limitBytes))
+  }
+
   /** Makes ready what the next sandboxes of snapshots that were just used begin with. */
   async fill(): Promise<void> {
     await this.#stock.fill()
@@ -131,6 +141,21 @@ export class DiskAreas {
     await runStore(this.#paths.guest, 'subvolume-delete', place.path).catch(() =>
       runStore(this.#paths.guest, 'remove', place.path),
     )
+  }
+}
+
+/** The limit is in its name: one that was made for another is not taken. */
+function sparePath({ directory }: StoredSnapshot, limitBytes: number): string {
+  return join(directory, `spare-${limitBytes}`)
+}
+
+function takeSpare(spare: string, target: string): boolean {
+  try {
+    renameSync(spare, target)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
   }
 }
 
