@@ -55,21 +55,7 @@ export class Pool {
       waiting: shelves.reduce((sum, { size }) => sum + size, 0),
       claimed: this.#claimed,
       missed: this.#missed,
-      shapes: shelves.map((shelf) => {
-        const { driver, probe, template, limits } = shelf.shape.prepared
-        const { cpus, memoryBytes, pids, diskBytes } = limits
-        return {
-          template: template.name,
-          rung: driver.rung,
-          driver: probe.label,
-          limits: { cpus, memoryBytes, pids, diskBytes },
-          waiting: shelf.size,
-          wanted: this.#wanted(shelf, now),
-          heldBytes: shelf.heldBytes,
-          ...shelf.counts,
-          problem: shelf.problem,
-        }
-      }),
+      shapes: shelves.map((shelf) => shelf.report(this.#wanted(shelf, now))),
     }
   }
 
@@ -77,8 +63,10 @@ export class Pool {
   async set({ memoryBytes }: { readonly memoryBytes: number }): Promise<void> {
     this.#memoryBytes = memoryBytes
     this.#trim()
-    this.#schedule()
+    // One that is just being started was not to be had yet.
+    await this.#filling
     await this.#settled()
+    this.#schedule()
   }
 
   /** A sandbox is being made until this is disposed of. */
@@ -121,7 +109,6 @@ export class Pool {
   /** Ends all that lie on a template, before it is removed. */
   async drop(template: string): Promise<void> {
     for (const shelf of this.#shelves.values()) if (shelf.shape.prepared.template.name === template) this.#remove(shelf)
-    // One that is just being started was not to be had yet.
     await this.#filling
     await this.#settled()
   }

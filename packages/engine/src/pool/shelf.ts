@@ -1,4 +1,4 @@
-import type { Rung } from '@hearth/contract'
+import type { PoolShape, Rung } from '@hearth/contract'
 import { Demand } from './demand.ts'
 import type { Shape } from './shape.ts'
 import type { WaitingMachine } from './waiting-machine.ts'
@@ -44,15 +44,6 @@ export class Shelf {
     return this.#estimate
   }
 
-  get counts(): { readonly claimed: number; readonly missed: number } {
-    return { claimed: this.#claimed, missed: this.#missed }
-  }
-
-  /** Why the last start failed. */
-  get problem(): string | null {
-    return this.#failed?.problem ?? null
-  }
-
   mayStart(now: number): boolean {
     return this.#failed === null || now - this.#failed.at >= FAILED_MS
   }
@@ -79,6 +70,23 @@ export class Shelf {
   /** So many, to be ended. */
   takeAway(count: number): WaitingMachine[] {
     return this.#waiting.splice(0, Math.max(0, count))
+  }
+
+  report(wanted: number): PoolShape {
+    const { driver, probe, template, limits } = this.shape.prepared
+    const { cpus, memoryBytes, pids, diskBytes } = limits
+    return {
+      template: template.name,
+      rung: driver.rung,
+      driver: probe.label,
+      limits: { cpus, memoryBytes, pids, diskBytes },
+      waiting: this.size,
+      wanted,
+      heldBytes: this.heldBytes,
+      claimed: this.#claimed,
+      missed: this.#missed,
+      problem: this.#failed?.problem ?? null,
+    }
   }
 
   #remove(machine: WaitingMachine): void {

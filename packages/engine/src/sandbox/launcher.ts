@@ -103,6 +103,7 @@ export class Launcher {
     from: StoredSnapshot,
     options: { readonly signal?: AbortSignal; readonly answered: (record: UnownedRecord) => Promise<UnownedRecord> },
   ): Promise<EmbeddedSandbox> {
+    using _underWay = this.#owner.pool.enter()
     const network = await SandboxNetwork.create(record, this.#owner.gateway)
     const request = this.#request(record, template, from, options)
     const machine = await driver.launch({ ...request, ...(await network.outfit()) })
