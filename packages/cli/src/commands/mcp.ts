@@ -1,0 +1,107 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { once } from 'node:events'
+import { configurationFor, httpServer, makeServer, Session, type Client } from '@hearth/mcp'
+import { Hearth, HearthError } from '@hearth/sdk'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { createSpecOf, type CreateOptions } from '../options/create-options.ts'
+import { presentOne } from '../output/present.ts'
+import { findServer } from '../server/find-server.ts'
+import { findSandbox } from '../server/find-sandbox.ts'
+import { withServer, type ServerOptions } from '../server/with-server.ts'
+import { version } from '../version.ts'
+
+export interface McpOptions extends CreateOptions, ServerOptions {
+  readonly sandbox?: string
+  readonly multi?: boolean
+  readonly http?: number
+}
+
+/** Serves the protocol until the client goes: on standard input and output, or over HTTP. */
+export async function mcp(options: McpOptions): Promise<number> {
+  return options.http === undefined ? await overStdio(options) : await overHttp(options.http, options)
+}
+
+async function overStdio(options: McpOptions): Promise<number> {
+  const found = findServer(options.port)
+  const hearth = new Hearth({ url: found.url, apiKey: found.apiKey ?? '' })
+  // What is wrong with the server is said at once, to whoever looks at standard error, not in each tool.
+  const sandbox = await withServer(options, async () =>
+    options.sandbox === undefined
+      ? (await hearth.page({ limit: 1 }), null)
+      : (await findSandbox(hearth, options.sandbox)).id,
+  )
+  await using session = new Session({
+    hearth,
+    multi: options.multi === true,
+    spec: createSpecOf(options),
+    ...(sandbox === null ? {} : { sandbox }),
+  })
+  const handle = serveStdio(() => makeServer(session, version()))
+  await Promise.race([once(process.stdin, 'end'), once(process.stdin, 'close'), ended()])
+  await handle.close()
+  return 0
+}
+
+async function overHttp(port: number, options: McpOptions): Promise<number> {
+  const { url } = await withServer(options, async (hearth) => {
+    await hearth.page({ limit: 1 })
+    return findServer(options.port)
+  })
+  const server = httpServer({ url, version: version() })
+  server.listen(port, '127.0.0.1')
+  await Promise.race([
+    once(server, 'listening'),
+    once(server, 'error').then(([error]) => Promise.reject(error as Error)),
+  ])
+  const address = server.address()
+  const bound = typeof address === 'object' && address !== null ? address.port : port
+  process.stderr.write(`MCP at http://127.0.0.1:${bound}/ with a key of ${url} as bearer token; Ctrl-C ends it\n`)
+  await ended()
+  server.close()
+  server.closeAllConnections()
+  return 0
+}
+
+async function ended(): Promise<void> {
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+}
+
+export interface InstallOptions {
+  readonly print?: boolean
+  readonly json?: boolean
+  readonly quiet?: boolean
+  readonly multi?: boolean
+}
+
+/** Writes the configuration of a client, and shows what it wrote. */
+export async function install(client: Client, options: InstallOptions): Promise<number> {
+  const program = join(import.meta.dirname, '../../bin/hearth.js')
+  const launch = { command: process.execPath, args: [program, 'mcp', ...(options.multi === true ? ['--multi'] : [])] }
+  const { path, content } = configured(client, launch)
+  if (options.print !== true) {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, content)
+  }
+  const people = (): string => `${options.print === true ? 'would write' : 'wrote'} ${path}:\n${content}`
+  await presentOne(options, { id: path, json: { client, path, content, written: options.print !== true }, people })
+  return 0
+}
+
+function configured(client: Client, launch: { command: string; args: string[] }): ReturnType<typeof configurationFor> {
+  try {
+    return configurationFor(client, { project: process.cwd(), home: homedir(), launch, read })
+  } catch (error) {
+    throw new HearthError('invalid_request', (error as Error).message, { cause: error })
+  }
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

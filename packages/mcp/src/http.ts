@@ -1,0 +1,63 @@
+import { createServer, type Server } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { Hearth, type HearthOptions } from '@hearth/sdk'
+import {
+  createMcpHandler,
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  originValidationResponse,
+} from '@modelcontextprotocol/server'
+import { makeServer } from './server.ts'
+import { Session } from './session.ts'
+
+export interface HttpOptions {
+  /** Of the Hearth server. */
+  readonly url: string
+  readonly version: string
+  readonly hearth?: Omit<HearthOptions, 'url' | 'apiKey'>
+}
+
+/** How many keys are remembered: what tools remember of a sandbox goes with the oldest. */
+const SESSIONS = 256
+
+/**
+ * Streamable HTTP without sessions of its own: each request brings the key of the Hearth server, and can do what that key can do. Sandboxes are
+ * named in each call. For loopback: pages of other origins and other host names are refused.
+ */
+export function httpServer(options: HttpOptions): Server {
+  const listener = getRequestListener(handlerOf(options))
+  return createServer((request, response) => void listener(request, response))
+}
+
+function handlerOf({ url, version, hearth }: HttpOptions): (request: Request) => Promise<Response> {
+  const sessions = new Map<string, Session>()
+  const sessionOf = (apiKey: string): Session => {
+    const known = sessions.get(apiKey)
+    if (known !== undefined) return known
+    const session = new Session({ hearth: new Hearth({ ...hearth, url, apiKey }), multi: true })
+    sessions.set(apiKey, session)
+    const [oldest] = sessions.keys()
+    if (sessions.size > SESSIONS && oldest !== undefined) sessions.delete(oldest)
+    return session
+  }
+  const handler = createMcpHandler(({ requestInfo }) => makeServer(sessionOf(bearer(requestInfo) ?? ''), version))
+  return async (request) => {
+    const refused =
+      hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
+      originValidationResponse(request, localhostAllowedOrigins())
+    if (refused !== undefined) return refused
+    if (bearer(request) === null) {
+      const headers = { 'www-authenticate': 'Bearer realm="hearth"' }
+      return Response.json(
+        { error: 'send a key of the Hearth server: Authorization: Bearer KEY' },
+        { status: 401, headers },
+      )
+    }
+    return await handler.fetch(request)
+  }
+}
+
+function bearer(request: Request | undefined): string | null {
+  return /^Bearer ([\x21-\x7e]{1,256})$/i.exec(request?.headers.get('authorization') ?? '')?.[1] ?? null
+}

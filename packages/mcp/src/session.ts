@@ -1,0 +1,102 @@
+import { HearthError, type Hearth, type RemoteSandbox } from '@hearth/sdk'
+import type { CreateSandbox } from '@hearth/contract'
+
+/** Where the whole text of a long output is kept in a sandbox. */
+const KEPT_DIRECTORY = '/tmp/hearth-output'
+
+/** A sandbox that tools work in, and what they remember of it. */
+export interface Workplace {
+  readonly sandbox: RemoteSandbox
+  /** Relative paths begin here. */
+  readonly workdir: string
+  readonly keptDirectory: string
+  /** How far the output of each process was shown. */
+  readonly readOffsets: Map<number, number>
+}
+
+export interface SessionOptions {
+  readonly hearth: Hearth
+  /** Any sandbox of the key may be named, and tools make and remove them. Otherwise there is one, and what was forked of it. */
+  readonly multi: boolean
+  /** The one sandbox. Default: one is made when it is first needed. */
+  readonly sandbox?: string
+  /** What that is made of. */
+  readonly spec?: CreateSandbox
+}
+
+/** The sandboxes of one client. */
+export class Session implements AsyncDisposable {
+  readonly hearth: Hearth
+  readonly multi: boolean
+  readonly #options: SessionOptions
+  readonly #workplaces = new Map<string, Promise<Workplace>>()
+  /** Made for this session, and ended with it. */
+  readonly #own = new Set<string>()
+  #main: Promise<RemoteSandbox> | null = null
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+    this.hearth = options.hearth
+    this.multi = options.multi
+  }
+
+  /** The sandbox that a call names, or else the one of this session. */
+  async workplace(id: string | undefined): Promise<Workplace> {
+    const wanted = id ?? (await this.#mainId())
+    if (!this.multi && id !== undefined && !this.#own.has(id) && id !== (await this.#mainId())) {
+      throw new HearthError('sandbox_not_found', `${id} is not a sandbox of this session`)
+    }
+    let opening = this.#workplaces.get(wanted)
+    if (opening === undefined) {
+      opening = this.#open(wanted)
+      this.#workplaces.set(wanted, opening)
+      opening.catch(() => this.#workplaces.delete(wanted))
+    }
+    return await opening
+  }
+
+  async create(spec: CreateSandbox): Promise<RemoteSandbox> {
+    return await this.hearth.create(spec)
+  }
+
+  /** Children of a sandbox of this session are its own. */
+  adopt(id: string): void {
+    this.#own.add(id)
+  }
+
+  async destroy(id: string): Promise<void> {
+    this.#workplaces.delete(id)
+    await (await this.hearth.get(id)).kill()
+  }
+
+  async #open(id: string): Promise<Workplace> {
+    const sandbox = await this.hearth.get(id)
+    const { stdout } = await sandbox.exec(['pwd'])
+    return { sandbox, workdir: stdout.trim() || '/', keptDirectory: KEPT_DIRECTORY, readOffsets: new Map() }
+  }
+
+  async #mainId(): Promise<string> {
+    const { sandbox, spec } = this.#options
+    if (sandbox !== undefined) return sandbox
+    if (this.multi) {
+      throw new HearthError(
+        'invalid_request',
+        'say which sandbox: `list_sandboxes` shows them, `create_sandbox` makes one',
+      )
+    }
+    this.#main ??= this.hearth.create({ ...spec, metadata: { ...spec?.metadata, client: 'mcp' } }).then((made) => {
+      this.#own.add(made.id)
+      return made
+    })
+    this.#main.catch(() => {
+      this.#main = null
+    })
+    return (await this.#main).id
+  }
+
+  /** Ends what was made for this session alone. Deadlines end what cannot be reached now. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.multi) return
+    await Promise.allSettled([...this.#own].map((id) => this.destroy(id)))
+  }
+}
