@@ -1,27 +1,19 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Conversation, GuestProcess, present, SPAWN, type ExecResult } from './guest-process.ts'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { GuestProcess, present, SPAWN, type Conversation, type ExecResult } from './guest-process.ts'
 
 const ADDRESS = 0x7f40_0107
 const PORT = 8123
-let directory = ''
 let guest: GuestProcess
 
 // SAFETY: the guest writes to /etc, so that it gets one of its own, and a network too.
 const NAMESPACES = ['--mount', '--net', '--pid', '--fork', '--mount-proc']
 const ALONE = ['unshare', ...NAMESPACES, 'sh', '-c', 'mount -t tmpfs none /etc && exec "$0"']
 
-beforeAll(async () => {
+beforeAll(() => {
   execFileSync('make', ['-s', '-C', fileURLToPath(new URL('..', import.meta.url)), 'sanitized'], { stdio: 'inherit' })
-  directory = await mkdtemp(join(tmpdir(), 'hearth-network-'))
 }, 180_000)
-afterAll(async () => {
-  await rm(directory, { recursive: true, force: true })
-})
 beforeEach(async () => {
   guest = await GuestProcess.start({ command: ALONE, environment: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' } })
 })
@@ -82,6 +74,14 @@ function query(name: string, type = 1, flags = '0100', count = '0001', kind = '0
 
 const code = (answer: string): number => Number.parseInt(answer.slice(6, 8), 16) & 15
 const answers = (answer: string): number => Number.parseInt(answer.slice(12, 16), 16)
+
+async function collectOutput(process: number): Promise<string> {
+  let text = ''
+  for (const message of await guest.request('Attach', { process, offset: 0n }).all()) {
+    if (message.name === 'Output') text += Buffer.from(message.body.bytes).toString()
+  }
+  return text
+}
 
 describe('the resolver', () => {
   it('gives the address that the host says, also over a stream, and asks once', async () => {
@@ -146,14 +146,6 @@ while n < 256:
     expect(code(stdout.trim())).toBe(2)
   })
 })
-
-async function collectOutput(process: number): Promise<string> {
-  let text = ''
-  for (const message of await guest.request('Attach', { process, offset: 0n }).all()) {
-    if (message.name === 'Output') text += Buffer.from(message.body.bytes).toString()
-  }
-  return text
-}
 
 describe('connections', () => {
   it('are carried both ways with their ends, and say which command they belong to', async () => {

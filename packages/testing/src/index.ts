@@ -1,6 +1,8 @@
 export { eventually, expectRefusal } from './support/expectations.ts'
 export { describeDriver } from './describe-driver.ts'
 export { describeFork } from './describe-fork.ts'
+export { describeNetwork } from './network/describe-network.ts'
+export { startServers } from './network/loopback-servers.ts'
 export { describeHibernation } from './describe-hibernation.ts'
 export type { ForkSuiteOptions } from './fork/fork-suite.ts'
 export type { DriverCapabilities, LimitEnforcement, LimitName, Need } from './support/capabilities.ts'
