@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -141,7 +141,10 @@ describe.skipIf(!root).each(rungs)('a sandbox that sleeps, on %s', (rung) => {
     expect((await one.exec('echo alive')).stdout).toBe('alive\n')
     await one.hibernate()
     await hearth.expireAt(sandbox.id, new Date(Date.now() + 60_000))
+    // Somebody who was waking it died with its files in place.
+    mkdirSync(`${home}/store/areas/${sandbox.id}`)
     await hearth.sweep({ graceMs: 0 })
+    expect(list(`${home}/store/areas`)).toEqual([])
     expect((await hearth.list()).length).toBe(1)
     await hearth.expireAt(sandbox.id, new Date(Date.now() + 300))
     await sleep(400)

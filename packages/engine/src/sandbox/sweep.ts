@@ -56,8 +56,8 @@ export async function removeSandbox(id: SandboxId, directory: string, services: 
 export async function freeMachine(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
   await endKeeper(directory)
   const resources = await readResources(directory).catch(unreadable)
-  // Nothing to free: somebody may be about to wake it.
-  if (resources === null && isAsleep(directory)) return
+  // Whoever was waking it may have come as far as its files, and not to the note of them.
+  if (resources === null && isAsleep(directory)) return await services.disks.clear(id)
   await freeResources(id, directory, resources, services)
 }
 
@@ -86,7 +86,12 @@ async function sweepSandbox(
   // A fork is complete when its snapshot is; whoever made this child died before.
   const whole = origin === null || (await snapshots.isComplete(origin))
   const stays = whole && expiresAt.getTime() > Date.now()
-  if (stays && sleeps(record)) return await freeMachine(id, directory, services)
+  if (stays && sleeps(record)) {
+    const now = await readRecord(directory)
+    // Somebody may have begun to wake it just now.
+    if (now !== null && !isAlive(now.owner)) await freeMachine(id, directory, services)
+    return
+  }
   const runs = keeper !== null && isAlive(keeper)
   if (stays && runs) return
   await removeSandbox(id, directory, services)

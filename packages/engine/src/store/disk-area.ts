@@ -1,4 +1,4 @@
-import { renameSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxId } from '@hearth/contract'
@@ -109,6 +109,12 @@ export class DiskAreas {
     const disk: CapturedDisk =
       place.layers.length === 0 ? { kind: 'subvolume' } : { kind: 'layer', layers: place.layers.map(layerSnapshot) }
     return { disk, diskBytes }
+  }
+
+  /** Removes the area of a sandbox that has none any more. */
+  async clear(id: SandboxId): Promise<void> {
+    const path = join(this.#paths.store, 'areas', id)
+    if (existsSync(path)) await this.remove({ path, kind: 'quota' })
   }
 
   /** Makes the files of a sandbox that sleeps in this snapshot, ahead of its wake: where there are no processes to restore, little else takes as long. */
