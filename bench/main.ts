@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { HearthError, parseInput, rungSchema } from '@hearth/contract'
 import { runApiBench } from './api/run-api-bench.ts'
 import { runCliBench } from './cli/run-cli-bench.ts'
+import { runDialectBench } from './dialects/run-dialect-bench.ts'
 import { runForkBench } from './fork/run-fork-bench.ts'
 import { runPoolBench } from './pool/run-pool-bench.ts'
 import type { BenchReport } from './report/bench-report.ts'
@@ -13,6 +14,7 @@ export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<
   rungs: runBench,
   api: runApiBench,
   cli: runCliBench,
+  dialects: runDialectBench,
   fork: runForkBench,
   pool: runPoolBench,
 }

@@ -17,6 +17,14 @@ export interface ApiProcessOptions {
   readonly nodeOptions?: readonly string[]
   /** With a pool, as a server has one that nobody tells otherwise. Default: as the tests are run. */
   readonly pool?: boolean
+  /** Another vendor's API that it speaks, too. */
+  readonly dialect?: 'e2b'
+}
+
+interface Serving {
+  readonly url: string
+  readonly key: string | null
+  readonly dialects: Readonly<Record<string, string>>
 }
 
 /** A server with a home of its own in another process, which can be killed and started again at the same address. */
@@ -26,6 +34,7 @@ export class ApiProcess implements AsyncDisposable {
   #child: ChildProcess | null = null
   #port = 0
   #key = ''
+  #dialects: Readonly<Record<string, string>> = {}
 
   private constructor(home: string, options: ApiProcessOptions) {
     this.home = home
@@ -54,6 +63,11 @@ export class ApiProcess implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`
   }
 
+  /** Where the dialect listens. */
+  get dialectUrl(): string {
+    return this.#dialects[this.#options.dialect ?? ''] ?? ''
+  }
+
   /** What a client elsewhere finds this server by. */
   get environment(): Record<string, string> {
     return { HEARTH_URL: this.url, HEARTH_API_KEY: this.#key }
@@ -64,16 +78,16 @@ export class ApiProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const { core, nodeOptions = [], pool = false } = this.#options
-    const node = [process.execPath, ...nodeOptions, PROGRAM, this.home, String(this.#port)] as const
+    const { core, nodeOptions = [], pool = false, dialect } = this.#options
+    const node = [process.execPath, ...nodeOptions, PROGRAM, this.home, String(this.#port), dialect ?? ''] as const
     const [program, ...args] = core === undefined ? node : (['taskset', '-c', String(core), ...node] as const)
     const environment = { ...process.env, ...(pool ? { HEARTH_POOL: '' } : {}) }
     const child = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
     this.#child = child
     const lines = createInterface(child.stdout)
-    const { url, key } = await new Promise<{ url: string; key: string | null }>((resolve, reject) => {
+    const { url, key, dialects } = await new Promise<Serving>((resolve, reject) => {
       lines.on('line', (line) => {
-        const { serving } = JSON.parse(line) as { serving?: { url: string; key: string | null } }
+        const { serving } = JSON.parse(line) as { serving?: Serving }
         if (serving !== undefined) resolve(serving)
       })
       lines.once('close', () => reject(new Error('the server ended before it listened')))
@@ -83,6 +97,7 @@ export class ApiProcess implements AsyncDisposable {
     child.stdout.resume()
     this.#port = Number(new URL(url).port)
     this.#key = key ?? this.#key
+    this.#dialects = dialects
   }
 
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
