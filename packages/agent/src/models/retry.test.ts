@@ -32,7 +32,7 @@ describe('the time until the next call', () => {
         return Promise.resolve()
       },
     )
-    await expect(calls).rejects.toThrow()
+    await expect(calls).rejects.toThrow('The operation was aborted')
   })
 })
 
