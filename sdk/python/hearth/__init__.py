@@ -1,0 +1,8 @@
+"""The client of Hearth: sandboxes over HTTP, with the standard library alone."""
+
+from .client import Client
+from .errors import CommandError, HearthError
+from .results import CodeResult, ExecResult, FileInfo
+from .sandbox import Sandbox
+
+__all__ = ["Client", "CodeResult", "CommandError", "ExecResult", "FileInfo", "HearthError", "Sandbox"]
