@@ -43,7 +43,7 @@ export async function readOpening(stream: Duplex, unheard: Promise<unknown>): Pr
     }
   } finally {
     clearTimeout(deadline)
-    if (seen.length > 0 && !stream.destroyed) stream.unshift(seen)
+    if (seen.length > 0 && !stream.destroyed && !stream.readableEnded) stream.unshift(seen)
   }
 }
 

@@ -30,6 +30,8 @@ export class SandboxGateway implements GuestCalls {
   readonly #options: SandboxGatewayOptions
   readonly #context: GatewayContext
   readonly #names = new NameAddresses()
+  /** What was said of names that have an address; as many as those. */
+  readonly #found = new Map<string, Messages['Address']>()
   readonly #budget = new Budget()
   readonly #connections = new Set<GatewayConnection>()
   #policy: CompiledPolicy
@@ -67,6 +69,8 @@ export class SandboxGateway implements GuestCalls {
   }
 
   lookup(asked: string): Messages['Address'] {
+    const known = this.#found.get(asked)
+    if (known !== undefined) return known
     const name = normalName(asked)
     if (name === null) {
       this.#refuse(asked, null, null, {
@@ -88,7 +92,9 @@ export class SandboxGateway implements GuestCalls {
       this.#refuse(name, null, null, { allowed: false, refusal: 'budget_exhausted', message })
       return NOT_FOUND
     }
-    return { address, ports: new Uint8Array(Uint16Array.from(ports).buffer) }
+    const found = { address, ports: new Uint8Array(Uint16Array.from(ports).buffer) }
+    this.#found.set(name, found)
+    return found
   }
 
   dial(dialed: Messages['Dial'], open: (handlers: ChannelHandlers) => Channel): void {
@@ -114,6 +120,7 @@ export class SandboxGateway implements GuestCalls {
   /** From now on. Connections that it does not allow, or would look into and nobody does, are closed. */
   setPolicy(policy: CompiledPolicy): void {
     this.#policy = policy
+    this.#found.clear()
     this.#names.keep((name) => policy.ports(name).length > 0)
     for (const connection of this.#connections) {
       const { name, port, inspected } = connection.destination

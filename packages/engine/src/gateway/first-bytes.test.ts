@@ -1,0 +1,63 @@
+import { duplexPair } from 'node:stream'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { readOpening } from './first-bytes.ts'
+
+const never = Promise.withResolvers<never>().promise
+
+async function openingOf(...pieces: readonly (string | Buffer)[]): Promise<string> {
+  const [client, stream] = duplexPair()
+  const opening = readOpening(stream, never)
+  for (const piece of pieces) {
+    client.write(piece)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const { kind } = await opening
+  const left = (stream.read() as Buffer | null)?.toString('latin1') ?? ''
+  expect(left).toBe(pieces.map((piece) => piece.toString('latin1')).join(''))
+  return kind
+}
+
+describe('the first bytes', () => {
+  afterEach(() => vi.useRealTimers())
+
+  test.each([
+    [['GET / HTTP/1.1\r\n'], 'http'],
+    [['G', 'ET / HTTP/1.1\r\nHost: a\r\n'], 'http'],
+    [['\r\n\r\nPOST /a HTTP/1.0\r\n'], 'http'],
+    [['get / http/1.1\n'], 'http'],
+    [['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'], 'http'],
+    [['BREW /pot HTTP/1.1\r\n'], 'http'],
+    [['SSH-2.0-OpenSSH_9.2\r\n'], 'other'],
+    [['ping'], 'other'],
+    [['GET key\r\n'], 'other'],
+    [[Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])], 'other'],
+    [[Buffer.from([22, 3, 1, 0, 0])], 'malformed'],
+  ])('%j is %s', async (pieces, kind) => {
+    expect(await openingOf(...pieces)).toBe(kind)
+  })
+
+  test('that do not come in time, or break off, are not passed on', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const [client, stream] = duplexPair()
+    const opening = readOpening(stream, never)
+    client.write('GET / HT')
+    await new Promise((resolve) => setImmediate(resolve))
+    vi.advanceTimersByTime(10_001)
+    expect(await opening).toEqual({ kind: 'malformed' })
+    const [second, broken] = duplexPair()
+    second.end('POS')
+    expect(await readOpening(broken, never)).toEqual({ kind: 'malformed' })
+    const [third, silent] = duplexPair()
+    third.end()
+    expect(await readOpening(silent, never)).toEqual({ kind: 'nothing' })
+  })
+
+  test('a request line without an end is none', async () => {
+    expect(await openingOf(`GET /${'a'.repeat(20_000)}`)).toBe('other')
+  })
+
+  test('a server that speaks first is not waited for', async () => {
+    const [, stream] = duplexPair()
+    expect(await readOpening(stream, Promise.resolve())).toEqual({ kind: 'other' })
+  })
+})
