@@ -10,8 +10,8 @@ import type { HttpLimits } from './http/limits.ts'
 import { createServer } from './http/server.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './lifecycle/local-control-plane.ts'
 import { engineOptions } from './record/engine-options.ts'
-import { Records } from './record/records.ts'
-import { deriveKeys, openStore, serverKey } from './state/index.ts'
+import { openState } from './open-state.ts'
+import { otlpFromEnvironment, type OtlpOptions } from './record/otlp-exporter.ts'
 
 export const DEFAULT_PORT = 7070
 
@@ -34,6 +34,8 @@ export interface ServeOptions {
   /** Tries all rungs while it already listens, so that no create waits for that. Default true. */
   readonly prepare?: boolean
   readonly lifecycle?: Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth' | 'records' | 'onProblem'>>
+  /** A collector of OpenTelemetry that is told the record too. Default: what `OTEL_EXPORTER_OTLP_ENDPOINT` says. */
+  readonly telemetry?: OtlpOptions | null
   /** Default: lines of JSON on standard output. */
   readonly logger?: Logger
   /** Of the default logger. Default `info`. */
@@ -60,23 +62,14 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   await mkdir(home, { recursive: true, mode: 0o700 })
   const onProblem = (what: string, error: unknown): void =>
     logger.warn({ event: 'lifecycle.problem', what, err: error })
-  const store = await openStore({
-    url: options.database ?? `sqlite:${join(home, 'hearth.db')}`,
-    keys: deriveKeys(await serverKey(join(home, 'secret-key'))),
-    onConnectionError: (error) => logger.warn({ event: 'store.connection', err: error }),
-  })
+  const telemetry = options.telemetry ?? otlpFromEnvironment(process.env)
+  const { database } = options
+  const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
+  const { store, records, exporter } = await openState({ home, database, keep, telemetry, logger, onProblem })
   await using undo = new AsyncDisposableStack()
   undo.defer(() => store.close())
-  const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
-  const records = new Records(store, { onProblem, ...(keep === undefined ? {} : { keep }) })
   const hearth = new Hearth({ pool: {}, ...engineOptions(store, records), ...options.engine, home })
-  const plane = await LocalControlPlane.open({
-    ...options.lifecycle,
-    store,
-    hearth,
-    records,
-    onProblem,
-  })
+  const plane = await LocalControlPlane.open({ ...options.lifecycle, store, hearth, records, onProblem })
   undo.defer(() => plane.close())
   const path = join(home, 'key')
   const first = await ensureFirstKey(store, (token) => replacePrivately(path, `${token}\n`))
@@ -104,6 +97,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     // What is being tried would be left behind.
     await prepared
     await plane.close()
+    await exporter?.close()
   }
   const firstKey = first === null ? null : { token: first.token, path }
   return { url: server.url, dialects: server.dialects, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
