@@ -155,8 +155,19 @@ describe('snapshots', () => {
 
     await inside(id, 'echo later > /tmp/later')
     expect(await lines('diff', id, '-q', '--since', 'prepared', '--path', '/tmp/later')).toEqual(['/tmp/later'])
-    const copy = await line('create', '-q', '--from', 'prepared')
-    expect(await hearth.json(['get', copy, '--json'])).toMatchObject({ origin: made.id, parent: null })
+    expect(await failure('snapshot', 'create', id, '--name', 'prepared')).toMatchObject({
+      code: 'conflict',
+      suggestion: expect.stringContaining('hearth snapshot rm prepared'),
+    })
+    const required = await failure('create', '--from', 'prepared', '--memory', 'required')
+    expect(required).toMatchObject({ code: 'memory_unsupported' })
+    expect((await hearth.run(['create', '--from', 'prepared', '--memory', 'some'])).code).toBe(2)
+    const copy = await line('create', '-q', '--from', 'prepared', '--memory', 'none', '--memory', '128M')
+    expect(await hearth.json(['get', copy, '--json'])).toMatchObject({
+      origin: made.id,
+      parent: null,
+      limits: { memoryBytes: 128 * 1024 ** 2 },
+    })
     expect(await inside(copy, 'ls /tmp/work')).toContain('shared')
     expect(await failure('snapshot', 'rm', 'prepared')).toMatchObject({ code: 'snapshot_in_use' })
     await remove(copy)

@@ -79,6 +79,29 @@ describe('the life of a sandbox', () => {
     expect((await hearth.run(['stats'])).stdout).toMatch(/^ID +MEMORY +CPU TIME +PROCESSES +DISK +UP\nsb_/)
   })
 
+  it('hibernate and wake', async () => {
+    const other = await command.create('--idle', '1h', '--idle-action', 'hibernate')
+    expect(await hearth.json(['hibernate', '--json', other])).toMatchObject({
+      id: other,
+      state: 'hibernated',
+      idleAction: 'hibernate',
+      hibernation: { memory: false },
+    })
+    const again = await hearth.run(['hibernate', other])
+    expect(again.stdout).toMatch(new RegExp(`^ID +STATE +PROCESSES\\n${other} +hibernated +ended: the rung process `))
+    expect((await hearth.run(['ls'])).stdout).toMatch(new RegExp(`^${other} +hibernated +process`, 'm'))
+    expect((await hearth.run(['get', other])).stdout).toMatch(/^state +hibernated\nprocesses +ended: the rung process/m)
+    expect((await hearth.run(['exec', other, '--', 'echo', 'awake'])).stdout).toBe('awake\n')
+    expect((await hearth.run(['hibernate', '-q', other])).stdout).toBe(`${other}\n`)
+    expect((await hearth.run(['wake', '--json', other, '--memory', 'required'])).code).toBe(1)
+    expect(await hearth.json(['wake', '--json', other])).toMatchObject({
+      id: other,
+      state: 'running',
+      hibernation: null,
+    })
+    await hearth.run(['rm', other])
+  })
+
   it('does the others when one of several fails', async () => {
     const other = await command.create()
     const result = await hearth.run(['rm', '--json', 'zzzzzzzz', other])

@@ -155,3 +155,11 @@ export function memoryRefused(reason: string): HearthError {
     context: { reason },
   })
 }
+
+/** For a name that another snapshot has. */
+export function nameTaken(name: string | null): HearthError {
+  return new HearthError('conflict', `another snapshot is called ${name}`, {
+    context: { name },
+    suggestion: `Choose another name, or remove that one first: \`hearth snapshot rm ${name}\`.`,
+  })
+}

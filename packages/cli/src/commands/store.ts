@@ -19,6 +19,7 @@ export async function showUsage(options: CommonOptions): Promise<number> {
     row('snapshots', usage.snapshots),
     row('  memory of them', usage.memory),
     row('forks', usage.forks),
+    row('hibernated sandboxes', usage.hibernated),
     row('booted machines', usage.baked),
     row('templates', usage.templates),
     row('cache', usage.cache),
@@ -43,7 +44,7 @@ export async function removeGarbage(options: CommonOptions): Promise<number> {
   }
   const counts = [
     `${removed.unfinished.length} unfinished snapshots`,
-    `${removed.forks.length} snapshots of forks`,
+    `${removed.forks.length} snapshots of forks and of sleep`,
     `${removed.areas.length} areas of sandboxes`,
     `${removed.templates.length} roots of templates`,
   ]

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HearthError, snapshotIdSchema, snapshotNameSchema, type SnapshotId } from '@hearth/contract'
+import { nameTaken, snapshotIdSchema, snapshotNameSchema, type SnapshotId } from '@hearth/contract'
 
 /** The names that people gave to snapshots: a file each, made exclusively, so that no two snapshots get the same. */
 export class SnapshotNames {
@@ -26,7 +26,7 @@ export class SnapshotNames {
       if (other !== null && (await isThere(other))) break
       await this.release(name, other)
     }
-    throw new HearthError('conflict', `another snapshot is called ${name}`, { context: { name } })
+    throw nameTaken(name)
   }
 
   async find(name: string): Promise<SnapshotId | null> {

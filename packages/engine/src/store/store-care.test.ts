@@ -7,7 +7,7 @@ import { Hearth } from '../hearth.ts'
 import { fileNameOf } from '../templates/template-record.ts'
 import { collectGarbage } from './collect-garbage.ts'
 import type { CapturedArea } from './disk-area.ts'
-import type { StoredSnapshot } from './snapshot-manifest.ts'
+import type { StoredSnapshot, SnapshotManifest } from './snapshot-manifest.ts'
 import { SnapshotStore } from './snapshot-store.ts'
 import { checkStore } from './store-check.ts'
 import { storeUsage } from './store-usage.ts'
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 async function make(
-  kind: 'snapshot' | 'fork',
+  kind: SnapshotManifest['kind'],
   facts: { digest?: string; layers?: StoredSnapshot[]; memory?: string } = {},
 ): Promise<StoredSnapshot> {
   const id = newSnapshotId()
@@ -47,14 +47,17 @@ it('counts by kind', async () => {
   await make('snapshot', { memory: 'x'.repeat(100_000) })
   await make('snapshot')
   await make('fork')
+  await make('hibernation', { memory: 'y'.repeat(50_000) })
   const usage = await storeUsage(hearth.paths)
   expect(usage).toMatchObject({
     kind: 'directory',
     snapshots: { count: 2, bytes: 2000 },
     forks: { count: 1 },
+    hibernated: { count: 1 },
     memory: { count: 1 },
   })
   expect(usage.memory.bytes).toBeGreaterThanOrEqual(100_000)
+  expect(usage.hibernated.bytes).toBeGreaterThanOrEqual(50_000)
   expect(usage.totalBytes).toBeGreaterThan(usage.freeBytes)
 })
 

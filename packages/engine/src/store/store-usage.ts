@@ -2,6 +2,7 @@ import { readdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostPaths } from '../host/host.ts'
 import { inspectStore, type Store } from './loop-store.ts'
+import { isPassing } from './snapshot-manifest.ts'
 import { SnapshotStore } from './snapshot-store.ts'
 import { runStore } from './store-helper.ts'
 
@@ -25,6 +26,8 @@ export interface StoreUsage {
   readonly memory: Share
   /** Snapshots that the children of forks stand on. */
   readonly forks: Share
+  /** What sandboxes sleep in, their memory too. */
+  readonly hibernated: Share
   /** Machines that were booted once, for every microVM of their shape to go on from. */
   readonly baked: Share
   readonly templates: Share
@@ -35,22 +38,28 @@ export async function storeUsage(paths: HostPaths): Promise<StoreUsage> {
   const store = await inspectStore(paths)
   const { blocks, bavail, bsize } = await statfs(paths.store).catch(() => statfs(paths.home))
   const all = await new SnapshotStore(paths).list()
-  const taken = all.filter(({ manifest }) => manifest.kind !== 'fork')
+  const taken = all.filter(({ manifest }) => !isPassing(manifest))
   const forks = all.filter(({ manifest }) => manifest.kind === 'fork')
+  const asleep = all.filter(({ manifest }) => manifest.kind === 'hibernation')
   const withMemory = taken.filter(({ manifest }) => manifest.memory !== null)
   const disk = (some: typeof all): Share => ({
     count: some.length,
     bytes: some.reduce((total, { manifest }) => total + manifest.info.diskBytes, 0),
   })
-  const memoryBytes = await Promise.all(withMemory.map(({ directory }) => treeBytes(paths, join(directory, 'memory'))))
+  const memoryOf = async (some: typeof all): Promise<number> => {
+    const each = await Promise.all(some.map(({ directory }) => treeBytes(paths, join(directory, 'memory'))))
+    return each.reduce((total, bytes) => total + bytes, 0)
+  }
+  const sleepers = asleep.filter(({ manifest }) => manifest.memory !== null)
   return {
     ...store,
     totalBytes: blocks * bsize,
     freeBytes: bavail * bsize,
     areas: await areaShare(paths, store),
     snapshots: disk(taken),
-    memory: { count: withMemory.length, bytes: memoryBytes.reduce((total, bytes) => total + bytes, 0) },
+    memory: { count: withMemory.length, bytes: await memoryOf(withMemory) },
     forks: disk(forks),
+    hibernated: { count: asleep.length, bytes: disk(asleep).bytes + (await memoryOf(sleepers)) },
     baked: await directoryShare(paths, join(paths.store, 'baked')),
     templates: await directoryShare(paths, join(paths.templates, 'roots')),
     cache: await directoryShare(paths, paths.cache),

@@ -82,7 +82,7 @@ export class Stage implements AsyncDisposable {
 
   async capture(
     actor: Actor,
-    facts: Partial<SnapshotInfo> & { kind?: 'snapshot' | 'fork' } = {},
+    facts: Partial<SnapshotInfo> & { kind?: SnapshotManifest['kind'] } = {},
   ): Promise<StoredSnapshot> {
     const id = newSnapshotId()
     const { directory } = await this.snapshots.draft(id)
@@ -107,7 +107,7 @@ export function manifestOf(
   sandbox: SandboxId,
   { disk, diskBytes }: CapturedArea,
   info: Partial<SnapshotInfo> & Pick<SnapshotInfo, 'id'>,
-  kind: 'snapshot' | 'fork' = 'snapshot',
+  kind: SnapshotManifest['kind'] = 'snapshot',
 ): SnapshotManifest {
   return {
     version: 1,

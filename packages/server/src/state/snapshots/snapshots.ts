@@ -1,4 +1,4 @@
-import { HearthError, type SnapshotId, type SnapshotInfo } from '@hearth/contract'
+import { HearthError, nameTaken, type SnapshotId, type SnapshotInfo } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
 import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
 import { decodeSnapshot, type NewSnapshot, type SnapshotRecord, type SnapshotState } from './snapshot-record.ts'
@@ -38,8 +38,7 @@ export class SnapshotRepository {
       .returningAll()
       .executeTakeFirst()
     if (row !== undefined) return decodeSnapshot(row)
-    const { name } = input
-    throw new HearthError('conflict', `another snapshot is called ${name}`, { context: { name } })
+    throw nameTaken(input.name)
   }
 
   /** It is made. `conflict` when it is no longer waited for. */
