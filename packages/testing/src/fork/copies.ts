@@ -29,15 +29,16 @@ export function describeCopies(suite: ForkSuite): void {
     expect(result.pausedMs).toBeGreaterThanOrEqual(0)
   })
 
-  suite.test('children have names, random numbers and clocks of their own', {}, async (parent) => {
-    await using copies = new Copies((await parent.fork(4)).children)
+  suite.test('eight children have names, random numbers and clocks of their own', {}, async (parent) => {
+    await using copies = new Copies((await parent.fork(8)).children)
     const everybody = [parent, ...copies.all]
     const names = await Promise.all(everybody.map((sandbox) => output(sandbox, 'hostname')))
-    expect(new Set(names).size).toBe(5)
+    expect(new Set(names).size).toBe(9)
+    expect(new Set(everybody.map(({ id }) => id)).size).toBe(9)
     if (processes) {
       const draw = 'head -c 16 /dev/urandom | od -An -tx1; head -c 16 /dev/random | od -An -tx1'
       const drawn = await Promise.all(everybody.map((sandbox) => output(sandbox, draw)))
-      expect(new Set(drawn.flatMap((text) => text.split('\n'))).size).toBe(10)
+      expect(new Set(drawn.flatMap((text) => text.split('\n'))).size).toBe(18)
     }
     for (const child of copies.all) {
       const before = Date.now()
