@@ -10,7 +10,7 @@ export interface PoolOptions {
   readonly perShape?: number
   /** Machines of a shape that nobody has asked for in so long are ended. Default 10 minutes. */
   readonly idleMs?: number
-  /** None is started before so long after the last create has ended. Default 50 ms. */
+  /** None is started before so long after the last create has ended, and on heavy rungs longer. Default 50 ms. */
   readonly quietMs?: number
   /** What the host has left. Default: as the kernel says. */
   readonly availableBytes?: () => number

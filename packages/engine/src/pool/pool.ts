@@ -212,7 +212,8 @@ export class Pool {
   #schedule(): void {
     clearTimeout(this.#quiet)
     if (this.#disposed || this.#underWay > 0 || this.#memoryBytes === 0) return
-    this.#quiet = setTimeout(() => void this.fill(), this.#settings.quietMs).unref()
+    const patienceMs = [...this.#shelves.values()].at(-1)?.patienceMs ?? 0
+    this.#quiet = setTimeout(() => void this.fill(), Math.max(this.#settings.quietMs, patienceMs)).unref()
   }
 
   async #fill(): Promise<void> {
@@ -220,10 +221,12 @@ export class Pool {
   }
 
   async #add(shelf: Shelf): Promise<void> {
+    const begun = performance.now()
     try {
       const machine = await WaitingMachine.start(this.#paths, shelf.shape)
       // What was asked for may have changed meanwhile.
-      if (this.#shelves.get(shelf.shape.key) === shelf && !this.#disposed) shelf.put(machine)
+      const asked = this.#shelves.get(shelf.shape.key) === shelf && !this.#disposed
+      if (asked) shelf.put(machine, performance.now() - begun)
       else this.#end(machine)
     } catch (error) {
       // Ahead of need only: a create without one meets the same error and reports it.

@@ -12,6 +12,16 @@ const ESTIMATES: Readonly<Record<Rung, number>> = {
   gvisor: 48 * MiB,
   microvm: 128 * MiB,
 }
+/** How long a start takes, until one was measured. */
+const STARTS_MS: Readonly<Record<Rung, number>> = {
+  simulated: 1,
+  process: 15,
+  container: 20,
+  gvisor: 150,
+  microvm: 200,
+}
+/** A sandbox that was just handed out does its first work alone: longer where both take longer, but not for ever. */
+const PATIENCE = { starts: 4, mostMs: 1000 } as const
 /** After a start that failed none is tried for so long. */
 const FAILED_MS = 60_000
 
@@ -21,6 +31,7 @@ export class Shelf {
   readonly demand: Demand
   readonly #waiting: WaitingMachine[] = []
   #estimate: number
+  #startMs: number
   #failed: { readonly at: number; readonly problem: string } | null = null
   #claimed = 0
   #missed = 0
@@ -29,6 +40,7 @@ export class Shelf {
     this.shape = shape
     this.demand = new Demand(perShape)
     this.#estimate = ESTIMATES[shape.prepared.driver.rung]
+    this.#startMs = STARTS_MS[shape.prepared.driver.rung]
   }
 
   get size(): number {
@@ -48,8 +60,15 @@ export class Shelf {
     return this.#failed === null || now - this.#failed.at >= FAILED_MS
   }
 
-  put(machine: WaitingMachine): void {
+  /** How long after the last create the next one may be started. */
+  get patienceMs(): number {
+    return Math.min(PATIENCE.starts * this.#startMs, PATIENCE.mostMs)
+  }
+
+  /** It took so long to start. */
+  put(machine: WaitingMachine, startMs: number): void {
     this.#failed = null
+    this.#startMs = startMs
     this.#estimate = machine.memoryBytes
     this.#waiting.push(machine)
     void machine.ended.then(() => this.#remove(machine))
