@@ -1,5 +1,5 @@
 import type { SandboxInfo } from '@hearth/contract'
-import { describeFork } from '@hearth/testing'
+import { describeFork, describeHibernation } from '@hearth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ApiProcess } from './support/api-process.ts'
 
@@ -11,6 +11,12 @@ const hearth = server.client()
 const reports = await server.client({ timeoutMs: 180_000 }).rungs()
 const report = reports.find(({ rung, probe }) => rung === RUNG && probe.available)
 
+async function list(): Promise<SandboxInfo[]> {
+  const infos: SandboxInfo[] = []
+  for await (const { id } of hearth.list()) infos.push((await hearth.get(id)).info)
+  return infos
+}
+
 if (report?.probe.available === true) {
   describeFork({
     name: `${RUNG} over HTTP (${report.probe.label})`,
@@ -18,12 +24,20 @@ if (report?.probe.available === true) {
       await hearth.create(spec.from === undefined ? { rung: RUNG, template: 'host', ...spec } : spec),
     capabilities: { ...report.probe.capabilities, memory: false },
     pythonTemplate: 'host',
-    list: async () => {
-      const infos: SandboxInfo[] = []
-      for await (const { id } of hearth.list()) infos.push((await hearth.get(id)).info)
-      return infos
-    },
+    list,
     snapshots: hearth.snapshots,
+  })
+
+  describeHibernation({
+    name: `${RUNG} asleep over HTTP`,
+    create: async (spec = {}) => await hearth.create({ rung: RUNG, template: 'host', ...spec }),
+    capabilities: { ...report.probe.capabilities, memory: false },
+    wake: async (id) => {
+      const sandbox = await hearth.get(id)
+      await sandbox.wake()
+      return sandbox
+    },
+    list,
   })
 
   describe('forks over HTTP', () => {
