@@ -4,6 +4,7 @@
 #include "numbers.h"
 #include "store-trees.h"
 #include "tree-record.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,13 @@ static bool do_usage(char **arguments, struct failure *failure) {
   return true;
 }
 
+static bool do_sync(char **arguments, struct failure *failure) {
+  int fd = open(arguments[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 || syncfs(fd) != 0) fail_with(failure, errno, "sync %s", arguments[0]);
+  if (fd >= 0) close(fd);
+  return failure->number == 0;
+}
+
 static bool do_statfs(char **arguments, struct failure *failure) {
   struct statfs status;
   if (statfs(arguments[0], &status) != 0) return fail_with(failure, errno, "statfs %s", arguments[0]);
@@ -97,6 +105,7 @@ static const struct {
     {"limit", 2, 2, do_limit, "PATH BYTES"},
     {"usage", 1, 1, do_usage, "PATH"},
     {"statfs", 1, 1, do_statfs, "PATH"},
+    {"sync", 1, 1, do_sync, "PATH"},
 };
 #define OPERATION_COUNT (sizeof OPERATIONS / sizeof *OPERATIONS)
 

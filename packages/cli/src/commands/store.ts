@@ -37,7 +37,7 @@ export async function removeGarbage(options: CommonOptions): Promise<number> {
     await writeJson(removed)
     return 0
   }
-  const all = [...removed.unfinished, ...removed.forks, ...removed.areas, ...removed.templates]
+  const all = [...removed.unfinished, ...removed.forks, ...removed.areas, ...removed.templates, ...removed.baked]
   if (options.quiet === true) {
     await write(process.stdout, all.map((id) => `${id}\n`).join(''))
     return 0
@@ -47,6 +47,7 @@ export async function removeGarbage(options: CommonOptions): Promise<number> {
     `${removed.forks.length} snapshots of forks and of sleep`,
     `${removed.areas.length} areas of sandboxes`,
     `${removed.templates.length} roots of templates`,
+    `${removed.baked.length} machines that were booted once`,
   ]
   await write(process.stdout, `removed ${counts.join(', ')}\n`)
   return 0

@@ -78,7 +78,9 @@ export class MachineCapture {
   }
 
   async #stopped(work: () => Promise<Captured>): Promise<Captured> {
-    const { pause, resume } = this.#subject
+    const { pause, resume, place } = this.#subject
+    // What is written out by now need not be while everything waits.
+    await this.#services.disks.flush(place.resources.disk)
     await pause()
     try {
       return await work()

@@ -2,6 +2,7 @@ import { readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
 import { freeResources, readResources } from '../drivers/machine-resources.ts'
+import { sweepTrials } from '../drivers/microvm/trial-machine.ts'
 import type { LinkServices } from '../drivers/link-driver.ts'
 import type { HostPaths } from '../host/host.ts'
 import { isReserved } from '../host/id-ranges.ts'
@@ -41,6 +42,7 @@ export async function sweep(
   const kept = new Set([...waiting, ...(await list(paths.sandboxes))])
   await sweepAreas(paths, services, kept, isOld)
   await sweepClones(paths)
+  await sweepTrials(paths.cache)
   await sweepIds(paths, kept, isOld)
   await sweepCgroups(services, isOld)
   await snapshots.collect(options.graceMs ?? GRACE_MS)

@@ -1,5 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { MOST_BAKED } from '../drivers/microvm/baked-machine.ts'
+import { collectBaked } from '../drivers/microvm/baked-store.ts'
 import type { Hearth } from '../hearth.ts'
 import { snapshotsDirectory } from './layers.ts'
 import { SnapshotStore } from './snapshot-store.ts'
@@ -14,6 +16,8 @@ export interface Garbage {
   readonly areas: readonly string[]
   /** Roots that no name, no sandbox and no snapshot has. */
   readonly templates: readonly string[]
+  /** MicroVMs that were booted once with another template, guest, kernel or QEMU than there is, and those that were never finished. */
+  readonly baked: readonly string[]
 }
 
 /** Removes what nobody can use any more. What a sandbox or a snapshot refers to stays, and what another process is just making. */
@@ -32,6 +36,8 @@ export async function collectGarbage(hearth: Hearth): Promise<Garbage> {
     forks: removed.filter((id) => finished.has(id)),
     areas: before.areas.filter((id) => !after.areas.includes(id)),
     templates,
+    // After the templates: those of a root that has just gone are of no use.
+    baked: await collectBaked(paths.store, MOST_BAKED),
   }
 }
 

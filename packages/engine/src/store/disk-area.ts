@@ -125,6 +125,11 @@ export class DiskAreas {
     await runStore(this.#paths.guest, 'clone', diskOf(snapshot), path, String(limitBytes))
   }
 
+  /** Writes out what is in memory alone, which a capture would do. */
+  async flush(place: Pick<AreaPlace, 'path' | 'kind'>): Promise<void> {
+    if (place.kind === 'quota') await runStore(this.#paths.guest, 'sync', place.path)
+  }
+
   /** Makes ready what the next sandboxes of snapshots that were just used begin with. */
   async fill(): Promise<void> {
     await this.#stock.fill()

@@ -108,10 +108,11 @@ it('collects what nobody refers to, with the roots of templates', async () => {
     forks: [fork.id],
     areas: [],
     templates: [digest('b')],
+    baked: [],
   })
   expect((await store.list()).map(({ id }) => id)).toEqual([kept.id])
   expect(await readdir(roots)).toEqual([digest('a').replace(':', '-')])
-  expect(await collectGarbage(hearth)).toEqual({ unfinished: [], forks: [], areas: [], templates: [] })
+  expect(await collectGarbage(hearth)).toEqual({ unfinished: [], forks: [], areas: [], templates: [], baked: [] })
 })
 
 it('does not remove a template that a snapshot lies on', async () => {

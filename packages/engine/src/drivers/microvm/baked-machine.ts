@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, rename, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DEFAULT_LIMITS, type Limits } from '@hearth/contract'
 import type { DirectoryTemplate, Progress } from '../../templates/template.ts'
 import type { RuntimeContext } from '../link-runtime.ts'
 import { makeOnce } from '../staging/write-once.ts'
+import { bakedDirectory, collectBaked, writeOrigin } from './baked-store.ts'
 import { captureMachine } from './capture-machine.ts'
 import { emptyMemory } from './empty-memory.ts'
 import type { MachineFacts } from './machine-facts.ts'
@@ -28,11 +29,7 @@ export interface BakeOrder {
 }
 
 /** Each is about as large as the memory that a booted kernel has touched. The ones that were not used for longest go. */
-const MOST_BAKED = 12
-/** Longer than one is made. */
-const DRAFT_MS = 60 * 60_000
-/** Which root it was made from, so that it goes when that is gone. */
-const ORIGIN = 'origin'
+export const MOST_BAKED = 12
 /** Until the sandbox says its own, and nothing of it runs before. Most say the same. */
 const PIDS = DEFAULT_LIMITS.pids
 /** Another number when what is done before the capture changes. */
@@ -45,16 +42,16 @@ export async function bakedMachine(
   context: RuntimeContext,
   progress: Progress,
 ): Promise<BakedMachine> {
-  const parent = join(context.paths.store, 'baked')
-  const directory = join(parent, keyOf(parts, order))
+  const { store, guest } = context.paths
+  const directory = join(bakedDirectory(store), keyOf(parts, order))
   const baked = { directory: join(directory, 'memory'), disk: join(directory, UPPER_DISK) }
   const now = new Date()
   if (await utimes(directory, now, now).then(() => true, isAbsent)) return baked
   progress(`starting a machine of the template ${order.template.name} that others go on from`)
-  await makeRoom(parent)
+  await collectBaked(store, MOST_BAKED - 1)
   await makeOnce(directory, async (draft) => {
     await mkdir(draft, { mode: 0o700 })
-    await writeFile(join(draft, ORIGIN), order.template.root)
+    await writeOrigin(draft, order.template.root, [guest, parts.kernel.image, parts.qemu.program])
     await bake(parts, order, context, draft)
   })
   return baked
@@ -89,34 +86,6 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
   })
   // What the machine has done to its disk after it was captured is of no use.
   await rename(captured, disk)
-}
-
-/** Those of roots that were removed, and the oldest. A machine that goes on from one has its memory open. */
-async function makeRoom(parent: string): Promise<void> {
-  const names = await readdir(parent).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const path = join(parent, name)
-      const origin = await readFile(join(path, ORIGIN), 'utf8').catch(() => null)
-      const present = origin !== null && (await stat(origin).then(() => true, isAbsent))
-      const usedMs = await stat(path).then(
-        ({ mtimeMs }) => mtimeMs,
-        () => 0,
-      )
-      // A name with a dot is one that another process is making, or was when it died.
-      const draft = name.includes('.')
-      return { path, draft, usedMs: present && !(draft && usedMs < Date.now() - DRAFT_MS) ? usedMs : 0 }
-    }),
-  )
-  const kept = found
-    .filter(({ usedMs, draft }) => usedMs > 0 && !draft)
-    .toSorted((a, b) => b.usedMs - a.usedMs)
-    .slice(0, MOST_BAKED - 1)
-  const gone = found.filter((one) => (one.draft ? one.usedMs === 0 : !kept.includes(one)))
-  for (const { path } of gone) await rm(path, { recursive: true, force: true })
 }
 
 function isAbsent(error: NodeJS.ErrnoException): boolean {
