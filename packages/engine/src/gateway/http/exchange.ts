@@ -18,6 +18,8 @@ export interface ExchangeContext {
   readonly limits: HttpLimits
 }
 
+const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 /** One request and its answer. What goes wrong is answered and recorded here, and never thrown. */
 export async function exchange(context: ExchangeContext, inbound: Inbound): Promise<void> {
   const { connection, limits } = context
@@ -50,7 +52,7 @@ export function outgoingOf({ method, target, host, headers, body }: PreparedRequ
   return { method, target, host, headers, hasBody: Buffer.isBuffer(body) ? body.length > 0 : body !== null }
 }
 
-/** Sends the request; its body follows while the answer is awaited. A server that had just closed the connection is asked again. */
+/** Sends the request; its body follows while the answer is awaited. */
 async function send(context: ExchangeContext, inbound: Inbound, prepared: PreparedRequest): Promise<UpstreamRequest> {
   const outgoing = outgoingOf(prepared)
   const proceed = (): void => inbound.reply.proceed()
@@ -58,15 +60,30 @@ async function send(context: ExchangeContext, inbound: Inbound, prepared: Prepar
   inbound.reply.sink.once('close', () => {
     if (!inbound.reply.sink.writableFinished) request.abort()
   })
-  if (outgoing.hasBody) return { ...request, response: bodyThenResponse(context, inbound, prepared, request) }
+  const response = outgoing.hasBody
+    ? bodyThenResponse(context, inbound, prepared, request)
+    : retried(context, inbound, outgoing, request)
+  // Whoever awaits it hears of the failure; it may come before that.
+  response.catch(() => undefined)
+  return { ...request, response }
+}
+
+/** A server may close a connection at the moment in which it is used again. Asking again is harmless for some methods. */
+async function retried(
+  { upstream }: ExchangeContext,
+  inbound: Inbound,
+  outgoing: Outgoing,
+  request: UpstreamRequest,
+): Promise<UpstreamResponse> {
   request.end([])
-  const response = request.response.catch(async (error: unknown) => {
-    if (!request.reused() || inbound.reply.sink.destroyed) throw error
-    const again = await context.upstream.request(outgoing, proceed)
+  try {
+    return await request.response
+  } catch (error) {
+    if (!request.reused() || !IDEMPOTENT.has(outgoing.method) || inbound.reply.sink.destroyed) throw error
+    const again = await upstream.request(outgoing, () => undefined)
     again.end([])
     return await again.response
-  })
-  return { ...request, response }
+  }
 }
 
 /** A body that may not pass makes the whole request fail; a server that answers before it has read everything is heard. */

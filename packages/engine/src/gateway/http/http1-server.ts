@@ -5,6 +5,8 @@ import { flat, pairs, valuesOf, type Inbound, type Reply } from './message.ts'
 import { errorBody, refuse } from './refusal.ts'
 import type { HearthError } from '@hearth/contract'
 
+const LINGER_MS = 1000
+
 /** A client that asked to change the protocol: after the answer the bytes are its own. */
 export interface Upgrade {
   readonly inbound: Inbound
@@ -56,7 +58,8 @@ export function serveHttp1(socket: Duplex, handlers: Http1Handlers, limits: Http
   server.on('upgrade', takeOver)
   server.on('connect', takeOver)
   server.on('clientError', (error: NodeJS.ErrnoException, stream: Duplex) => {
-    if (error.code === 'ECONNRESET' || !stream.writable || waiting.busy) return void stream.destroy()
+    if (error.code === 'ECONNRESET' || !stream.writable) return void stream.destroy()
+    if (waiting.busy) return endSoon(stream)
     const unreadable = describe(error)
     handlers.unreadable(unreadable)
     const body = errorBody(unreadable)
@@ -67,6 +70,13 @@ export function serveHttp1(socket: Duplex, handlers: Http1Handlers, limits: Http
     )
   })
   server.emit('connection', socket)
+}
+
+/** A request that breaks off in its body may have its answer already. */
+function endSoon(stream: Duplex): void {
+  const timer = setTimeout(() => stream.destroy(), LINGER_MS)
+  setImmediate(() => stream.end(() => stream.destroy()))
+  stream.once('close', () => clearTimeout(timer))
 }
 
 function describe(error: NodeJS.ErrnoException & { reason?: string }): HearthError {

@@ -83,7 +83,7 @@ function replyOn(stream: ServerHttp2Stream): Reply {
       if (!stream.closed && !stream.headersSent) stream.additionalHeaders({ ':status': 100 })
     },
     begin: (status, _reason, headers) => {
-      if (stream.closed) return
+      if (stream.closed || stream.destroyed) return
       stream.respond({ ...grouped(headers), ':status': status }, { waitForTrailers: true })
       stream.once('wantTrailers', () => stream.sendTrailers(grouped(trailers)))
     },

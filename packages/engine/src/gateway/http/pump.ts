@@ -50,7 +50,7 @@ export function pump(source: Readable, sink: Writable, filter: Filter | null): P
   else if (source.destroyed) onSourceClose()
   else {
     sink.on('drain', onDrain).on('close', onSinkClose)
-    source.on('error', fail).on('close', onSourceClose).on('end', onEnd).on('data', onData)
+    source.on('error', fail).on('close', onSourceClose).on('end', onEnd).on('data', onData).resume()
   }
   return promise
 }
@@ -63,6 +63,7 @@ export function discard(source: Readable, bytes: number): void {
     left -= chunk.length
     if (left < 0) source.destroy()
   })
+  source.resume()
 }
 
 /** The whole body, or null when it is longer; what was read of it is put back then. */
@@ -112,6 +113,6 @@ export function readStart(
   }
   const onClose = (): void => fail(new Error('the body broke off'))
   const detach = (): void => void source.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
-  source.on('error', fail).on('close', onClose).on('end', onEnd).on('data', onData)
+  source.on('error', fail).on('close', onClose).on('end', onEnd).on('data', onData).resume()
   return promise
 }

@@ -7,6 +7,7 @@ import { exchange, type ExchangeContext } from './exchange.ts'
 import { serveHttp1 } from './http1-server.ts'
 import { serveHttp2 } from './http2-server.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
+import type { Inbound } from './message.ts'
 import { recordRefusal } from './request-record.ts'
 import { Upstream } from './upstream.ts'
 import { upgradeExchange } from './upgrade-exchange.ts'
@@ -50,13 +51,14 @@ async function serve(socket: Duplex | TLSSocket, connection: InspectedConnection
   const { promise, resolve } = Promise.withResolvers<void>()
   finished(socket, () => resolve())
   try {
-    if (multiplexed) serveHttp2(socket, (inbound) => exchange(context, inbound), limits)
+    const request = (inbound: Inbound): Promise<void> => exchange(context, inbound).catch(() => void socket.destroy())
+    if (multiplexed) serveHttp2(socket, request, limits)
     else {
       serveHttp1(
         socket,
         {
-          request: (inbound) => exchange(context, inbound),
-          upgrade: (upgrade) => upgradeExchange(context, upgrade),
+          request,
+          upgrade: (upgrade) => upgradeExchange(context, upgrade).catch(() => void socket.destroy()),
           unreadable: (error) => recordRefusal(connection, error, null),
         },
         limits,

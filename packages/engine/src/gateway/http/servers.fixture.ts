@@ -10,11 +10,8 @@ import { callbackify, promisify } from 'node:util'
 import { CertificateAuthority } from '../tls/authority.ts'
 import { listening } from './inspected.fixture.ts'
 
-export type Answer = (
-  request: IncomingMessage | Http2ServerRequest,
-  response: (ServerResponse | Http2ServerResponse) & { writeHead(status: number, headers?: object): unknown },
-  body: Buffer,
-) => void
+/** The responses of both protocols have what tests need in common. */
+export type Answer = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse, body: Buffer) => void
 
 export interface TestServer {
   readonly port: number
@@ -44,10 +41,12 @@ export async function startServer(
     request.on('error', () => request.destroy())
     request.on('data', (chunk: Buffer) => parts.push(chunk))
     request.on('end', () => {
+      // Node ends a request of HTTP/2 also when it was broken off.
+      if ('stream' in request && request.stream.aborted) return
       const body = Buffer.concat(parts)
       const { url = '', httpVersion, headers, trailers } = request
       requests.push({ url, version: httpVersion, headers, body, trailers })
-      answer(request, response as Parameters<Answer>[1], body)
+      answer(request, response as unknown as ServerResponse, body)
     })
   }
   const server =

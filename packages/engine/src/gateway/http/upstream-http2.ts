@@ -48,7 +48,8 @@ export function requestHttp2(
       trailers = given
       stream.end()
     },
-    abort: () => stream.close(constants.NGHTTP2_CANCEL),
+    // Not a mere cancellation, which some servers take for the end of the body.
+    abort: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
   }
 }
 

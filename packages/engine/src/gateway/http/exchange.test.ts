@@ -1,0 +1,315 @@
+import { once } from 'node:events'
+import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
+import { connect as connectTcp } from 'node:net'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startGateway, type TestGateway } from './inspected.fixture.ts'
+import { curlFor, startServer, type Curl, type TestServer } from './servers.fixture.ts'
+
+const NAME = 'api.test'
+const LIMITS = { headerBytes: 8192, headerCount: 40, streams: 5, pipelined: 4, discardBytes: 100_000 }
+
+describe('inspected connections', () => {
+  let server: TestServer
+  let gateway: TestGateway
+  let curl: Curl
+  let directory: string
+  let remove: () => Promise<void>
+  const url = (path: string): string => `https://${NAME}:${gateway.port}${path}`
+
+  beforeAll(async () => {
+    server = await startServer((request, response, body) => {
+      const path = request.url ?? ''
+      if (path === '/empty') return void response.writeHead(204).end()
+      if (path === '/same') return void response.writeHead(304, { etag: '"1"' }).end()
+      if (path === '/break') {
+        response.writeHead(200, { 'content-length': 100 })
+        response.write('half')
+        return void setImmediate(() => response.destroy())
+      }
+      if (path === '/big') return void response.end(Buffer.alloc(20_000_000, 'x'))
+      if (path === '/never') return
+      if (request.method === 'HEAD') return void response.writeHead(200).end()
+      response.writeHead(200, { 'x-version': request.httpVersion, trailer: 'x-end', 'set-cookie': ['a=1', 'b=2'] })
+      response.addTrailers({ 'x-end': 'yes' })
+      response.end(`${request.method} ${path} ${body.length}`)
+    })
+    gateway = await startGateway({
+      name: NAME,
+      upstreamPort: server.port,
+      upstreamRoot: server.root,
+      limits: LIMITS,
+      policy: (port) => ({
+        allow: [{ name: NAME, ports: [port], paths: ['/**'] }],
+        deny: [
+          { name: NAME, ports: [port], paths: ['/secret/**'] },
+          { name: NAME, ports: [port], methods: ['DELETE'] },
+        ],
+      }),
+    })
+    ;({ curl, remove, directory } = await curlFor(NAME, gateway.port, gateway.root))
+  })
+
+  afterAll(async () => {
+    gateway.close()
+    server.close()
+    await remove()
+  })
+
+  describe.each([
+    ['--http1.1', '1.1'],
+    ['--http2', '2.0'],
+  ])('over %s', (flag, version) => {
+    it('pass, with the same protocol to the server', async () => {
+      const answer = await curl(flag, url('/a?b=c'))
+      expect(answer).toMatchObject({ status: 200, failed: null })
+      expect(answer.body).toContain('GET /a?b=c 0')
+      expect(answer.head).toMatch(new RegExp(`x-version: ${version.replace('.', '\\.')}`, 'i'))
+      expect(answer.head.match(/set-cookie/gi)).toHaveLength(2)
+      expect(gateway.entries.at(-1)).toEqual({
+        kind: 'request',
+        name: NAME,
+        port: gateway.port,
+        process: 7,
+        named: true,
+        method: 'GET',
+        path: '/a',
+        status: 200,
+        secrets: [],
+      })
+    })
+
+    it('have bodies of any size, both ways', async () => {
+      const file = join(directory, 'upload')
+      await writeFile(file, Buffer.alloc(5_000_000, 'y'))
+      expect((await curl(flag, '-T', file, url('/up'))).body).toContain('PUT /up 5000000')
+      expect((await curl(flag, '-H', 'transfer-encoding: chunked', '-T', file, url('/up'))).body).toContain(
+        'PUT /up 5000000',
+      )
+      expect((await curl(flag, url('/big'))).body).toHaveLength(20_000_000)
+    })
+
+    it('have no body where there is none', async () => {
+      expect(await curl(flag, url('/empty'))).toMatchObject({ status: 204, body: '', failed: null })
+      expect(await curl(flag, url('/same'))).toMatchObject({ status: 304, body: '', failed: null })
+      expect(await curl(flag, '-I', url('/head'))).toMatchObject({ status: 200, body: '', failed: null })
+    })
+
+    it('are cut off when the server is', async () => {
+      expect((await curl(flag, url('/break'))).failed).not.toBeNull()
+    })
+
+    it.each([
+      ['denied', ['/secret/x']],
+      ['denied', ['-X', 'DELETE', '/a']],
+      ['denied', ['--path-as-is', '/x/../secret/y']],
+      ['denied', ['/%73ecret/y']],
+      ['name_mismatch', ['-H', 'Host: other.test', '/a']],
+      ['name_mismatch', ['-H', 'Host: api.test:1', '/a']],
+      ['name_mismatch', ['-H', 'Host: 127.0.0.1', '/a']],
+      ['method_not_allowed', ['-X', 'TRACE', '/a']],
+      ['malformed', ['-H', `x-long: ${'x'.repeat(8100)}`, '-H', `x-longer: ${'x'.repeat(200)}`, '/a']],
+      ['malformed', [...Array.from({ length: 45 }, (_, index) => ['-H', `x-${index}: 1`]).flat(), '/a']],
+    ] as const)('are refused as %s (%#)', async (refusal, args) => {
+      const before = server.requests.length
+      const answer = await curl(flag, ...args.slice(0, -1), url(args.at(-1) ?? ''))
+      if (answer.status === 403)
+        expect(JSON.parse(answer.body)).toMatchObject({ error: { code: 'egress_refused', refusal } })
+      // A head beyond the limit is not even read.
+      else expect(refusal).toBe('malformed')
+      expect(server.requests).toHaveLength(before)
+    })
+  })
+
+  async function raw(text: string): Promise<string> {
+    const socket = connectTls({ host: '127.0.0.1', port: gateway.port, servername: NAME, ca: gateway.root })
+    await once(socket, 'secureConnect')
+    socket.write(text, 'latin1')
+    let answer = ''
+    socket.on('error', () => socket.destroy())
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString('latin1')
+    })
+    const timer = setTimeout(() => socket.destroy(), 400)
+    await once(socket, 'close')
+    clearTimeout(timer)
+    return answer
+  }
+
+  it.each([
+    [
+      'both lengths',
+      'POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n12345'],
+    ['a length that is none', 'POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: +5\r\n\r\n12345'],
+    ['another coding', 'POST / HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
+    ['a coding in disguise', 'POST / HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n'],
+    ['a coding of 1.0', 'POST / HTTP/1.0\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a space before the colon', 'POST / HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n'],
+    ['a folded line', 'GET / HTTP/1.1\r\nHost: api.test\r\nX: a\r\n b\r\n\r\n'],
+    ['two hosts', 'GET / HTTP/1.1\r\nHost: api.test\r\nHost: api.test\r\n\r\n'],
+    ['no host', 'GET / HTTP/1.1\r\nX: 1\r\n\r\n'],
+    ['another host in the target', 'GET https://other.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n'],
+    ['another scheme in the target', 'GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n'],
+    ['a user in the target', 'GET https://api.test@other.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n'],
+    ['a tunnel', 'CONNECT other.test:443 HTTP/1.1\r\nHost: other.test:443\r\n\r\n'],
+    ['bare line feeds', 'GET / HTTP/1.1\nHost: api.test\n\n'],
+    ['a NUL', 'GET / HTTP/1.1\r\nHost: api.test\r\nX: a\u0000b\r\n\r\n'],
+    ['a fragment', 'GET /a#b HTTP/1.1\r\nHost: api.test\r\n\r\n'],
+    ['HTTP/2 without having agreed', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['something else', '\u0000\u0001\u0002 hello'],
+    ['a head that is too long', `GET / HTTP/1.1\r\nHost: api.test\r\nX: ${'x'.repeat(9000)}\r\n\r\n`],
+  ])('%s reaches nobody', async (_what, text) => {
+    const [before, refused] = [server.requests.length, gateway.entries.length]
+    expect(await raw(text)).toMatch(/^HTTP\/1\.1 4(00|03|31) /)
+    expect(server.requests).toHaveLength(before)
+    expect(gateway.entries.slice(refused)).toMatchObject([{ kind: 'refusal' }])
+  })
+
+  it.each([
+    ['1\r\nx\r\nZZ\r\n\r\n', 'a size that is none'],
+    ['1;a=b\nx\r\n0\r\n\r\n', 'a bare line feed'],
+    ['fffffffffffffffffff\r\nx', 'a size beyond everything'],
+  ])('a body in chunks %j: %s', async (chunks) => {
+    const before = server.requests.length
+    await raw(`POST / HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`)
+    expect(server.requests).toHaveLength(before)
+  })
+
+  it('absolute targets, pipelines and upgrades to HTTP/2 are understood as they should be', async () => {
+    expect(await raw('GET https://API.test./p?q HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n')).toContain(
+      'GET /p?q 0',
+    )
+    const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: api.test\r\n\r\n`
+    expect(await raw(get('/1') + get('/2') + get('/3'))).toMatch(/GET \/1 0[^]*GET \/2 0[^]*GET \/3 0/)
+    const upgraded = await raw(
+      'GET /u HTTP/1.1\r\nHost: api.test\r\nUpgrade: h2c\r\nConnection: close, Upgrade, X-Hop\r\nX-Hop: 1\r\n\r\n',
+    )
+    expect(upgraded).toContain('GET /u 0')
+    expect(server.requests.at(-1)?.headers).not.toHaveProperty('x-hop')
+    expect(server.requests.at(-1)?.headers).not.toHaveProperty('upgrade')
+  })
+
+  it('more requests at once than allowed end the connection', async () => {
+    const before = gateway.outcomes.length
+    await raw('GET /never HTTP/1.1\r\nHost: api.test\r\n\r\n'.repeat(10))
+    expect(gateway.outcomes.length).toBeGreaterThan(before)
+  })
+
+  async function session(): Promise<ClientHttp2Session> {
+    const client = connectHttp2(`https://${NAME}:${gateway.port}`, {
+      host: '127.0.0.1',
+      ca: gateway.root,
+      servername: NAME,
+    })
+    client.on('error', () => client.destroy())
+    await once(client, 'remoteSettings')
+    return client
+  }
+
+  it('streams of HTTP/2 are limited, keep their trailers, and no other authority is believed', async () => {
+    const client = await session()
+    expect(client.remoteSettings.maxConcurrentStreams).toBe(LIMITS.streams)
+    const request = client.request({ ':path': '/t', ':method': 'POST' })
+    const trailers = once(request, 'trailers') as Promise<[Record<string, string>]>
+    request.end('abc')
+    request.resume()
+    expect((await trailers)[0]).toMatchObject({ 'x-end': 'yes' })
+    const other = client.request({ ':path': '/t', ':authority': `other.test:${gateway.port}` })
+    other.resume()
+    const [answer] = (await once(other, 'response')) as [Record<string, unknown>]
+    expect(answer[':status']).toBe(403)
+    const both = client.request({ ':path': '/t', host: 'other.test' })
+    both.resume()
+    expect(((await once(both, 'response')) as [Record<string, unknown>])[0][':status']).toBe(403)
+    client.destroy()
+  })
+
+  it('a flood of resets ends the session', async () => {
+    const client = await session()
+    const ended = new Promise((resolve) => client.once('close', resolve))
+    for (let round = 0; round < 400 && !client.destroyed; round++) {
+      const streams = Array.from({ length: LIMITS.streams }, () =>
+        client.request({ ':path': '/never' }).on('error', () => undefined),
+      )
+      // oxlint-disable-next-line no-await-in-loop -- each must have been sent
+      await new Promise(setImmediate)
+      for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL)
+      // oxlint-disable-next-line no-await-in-loop -- the next ones only fit in when these have gone
+      await new Promise<void>((resolve) => {
+        if (client.destroyed || !client.ping(() => resolve())) resolve()
+      })
+    }
+    await ended
+    expect((await curl('--http2', url('/after'))).status).toBe(200)
+  })
+
+  it('a client that sends its head too slowly, or nothing, is cut off', async () => {
+    const hasty = await startGateway({
+      name: NAME,
+      upstreamPort: server.port,
+      upstreamRoot: server.root,
+      secure: false,
+      limits: { headMs: 100 },
+    })
+    const socket = connectTcp(hasty.port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHo')
+    await once(socket, 'close')
+    const secure = await startGateway({
+      name: NAME,
+      upstreamPort: server.port,
+      upstreamRoot: server.root,
+      limits: { headMs: 100 },
+    })
+    const silent = connectTcp(secure.port, '127.0.0.1')
+    silent.resume()
+    await once(silent, 'close')
+    expect(secure.outcomes).toEqual(['TLS was not opened in time'])
+    hasty.close()
+    secure.close()
+  })
+
+  it('a server that does not answer, is not there, or is not who it should be', async () => {
+    const late = await startGateway({
+      name: NAME,
+      upstreamPort: server.port,
+      upstreamRoot: server.root,
+      limits: { idleMs: 100 },
+    })
+    const gone = await startGateway({ name: NAME, upstreamPort: 1, upstreamRoot: server.root })
+    const strange = await startGateway({ name: NAME, upstreamPort: server.port, upstreamRoot: gateway.root })
+    for (const [target, status, path] of [
+      [late, 504, '/never'],
+      [gone, 502, '/'],
+      [strange, 502, '/'],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- one gateway after the other
+      const client = await curlFor(NAME, target.port, target.root)
+      for (const flag of ['--http1.1', '--http2']) {
+        // oxlint-disable-next-line no-await-in-loop -- one gateway after the other
+        const answer = await client.curl(flag, `https://${NAME}:${target.port}${path}`)
+        expect(answer.status).toBe(status)
+        expect(JSON.parse(answer.body)).toHaveProperty('error.suggestion')
+        expect(target.entries.at(-1)).toMatchObject({ kind: 'request', status })
+      }
+      // oxlint-disable-next-line no-await-in-loop -- one gateway after the other
+      await client.remove()
+      target.close()
+    }
+  })
+
+  it('everything ends when it is no longer allowed', async () => {
+    const ending = await startGateway({ name: NAME, upstreamPort: server.port, upstreamRoot: server.root })
+    const client = await curlFor(NAME, ending.port, ending.root)
+    const asked = once(ending.abort.signal, 'abort')
+    const answer = client.curl(`https://${NAME}:${ending.port}/never`)
+    while (server.requests.at(-1)?.url !== '/never') await new Promise((resolve) => setTimeout(resolve, 10))
+    ending.close()
+    await asked
+    expect((await answer).failed).not.toBeNull()
+    await client.remove()
+  })
+})
