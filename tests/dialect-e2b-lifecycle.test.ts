@@ -131,6 +131,26 @@ describe('the life of sandboxes', () => {
       expect(json(await raw.control({ path })), path).toMatchObject({ code: 501 })
     }
     expect((await raw.control({ path: '/nothing' })).status).toBe(404)
-    await expect(sandbox.updateNetwork({})).rejects.toBeInstanceOf(SandboxError)
+    await expect(sandbox.updateNetwork({ allowOut: ['10.0.0.1'] })).rejects.toBeInstanceOf(SandboxError)
+  })
+
+  test('reaches the names that it is allowed, and nothing else', async () => {
+    const network = { allowOut: ['api.hearth.test', '*.names.test'], denyOut: ['0.0.0.0/0'] }
+    const made = await Sandbox.create('host', { metadata, network })
+    expect((await made.getInfo()).network).toMatchObject(network)
+    const native = await server.native.get(made.sandboxId.replace(/^sb/, 'sb_'))
+    const allowed = async () => (await native.policy()).effective.allow.map(({ name }) => name)
+    expect(await allowed()).toEqual(network.allowOut)
+    await made.updateNetwork({ allowOut: ['other.test'], denyOut: ['0.0.0.0/0'] })
+    expect(await allowed()).toEqual(['other.test'])
+    await made.updateNetwork({ allowInternetAccess: true })
+    expect([(await made.getInfo()).allowInternetAccess, (await native.policy()).effective.mode]).toEqual([
+      true,
+      'audit',
+    ])
+    await made.updateNetwork({})
+    expect(await allowed()).toEqual([])
+    await made.kill()
+    expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: [], denyOut: ['0.0.0.0/0'] })
   })
 })

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { HearthError, namePatternSchema, type CreateSandbox } from '@hearth/contract'
+import { HearthError, namePatternSchema, type CreateSandbox, type PolicyView } from '@hearth/contract'
 import { z } from 'zod'
 import { unsupported } from '../failures.ts'
 
@@ -39,6 +39,12 @@ export function policyOf(network: Network | null, internet: boolean | null): Pic
     throw new HearthError('invalid_request', `network.allowOut: names need ${EVERYTHING} in network.denyOut`)
   }
   return { policy: { allow: names } }
+}
+
+/** A policy in E2B's words. Rules with more than a name are shown as the name. */
+export function networkOf({ mode, allow }: PolicyView['effective']): Record<string, readonly string[]> {
+  if (mode === 'audit') return { allowOut: [EVERYTHING], denyOut: [] }
+  return { allowOut: allow.map(({ name }) => name), denyOut: [EVERYTHING] }
 }
 
 function requireSupported(network: Network): void {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Answer, Call, Route } from './call.ts'
 import { createSandbox, timeoutSchema } from './create.ts'
 import { listSandboxes } from './list.ts'
+import { networkSchema, policyOf } from './network.ts'
 import { endAfter, putToSleep, wakeUp } from './sleeping.ts'
 import { detailedSandbox, endOf, isPaused, reachableSandbox, RUNNING_STATES } from './views.ts'
 
@@ -27,6 +28,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
   route('POST', '/sandboxes/{id}/pause', 'pause', write, pauseSandbox),
   route('POST', '/sandboxes/{id}/timeout', 'timeout', write, setTimeoutOf),
   route('POST', '/sandboxes/{id}/refreshes', 'refresh', write, refreshSandbox),
+  route('PUT', '/sandboxes/{id}/network', 'network', write, updateNetwork),
 ]
 
 function route(method: string, path: string, name: string, scope: Route['scope'], handle: Route['handle']): Route {
@@ -34,7 +36,7 @@ function route(method: string, path: string, name: string, scope: Route['scope']
 }
 
 async function getSandbox(call: Call): Promise<Answer> {
-  return { status: 200, json: detailedSandbox(call.e2b, call.caller, await living(call)) }
+  return { status: 200, json: await detailedSandbox(call.e2b, call.caller, await living(call)) }
 }
 
 async function deleteSandbox(call: Call): Promise<Answer> {
@@ -80,6 +82,17 @@ async function setTimeoutOf(call: Call): Promise<Answer> {
   const { timeout } = await call.body(z.object({ timeout: timeoutSchema }))
   const view = await endAfter(call.plane, call.caller, await living(call), timeout * 1000)
   call.e2b.pauses.watch(call.caller.tenantId, view)
+  return { status: 204 }
+}
+
+/** Replaces what it may reach. */
+async function updateNetwork(call: Call): Promise<Answer> {
+  const { allow_internet_access: internet, ...network } = await call.body(
+    networkSchema.extend({ allow_internet_access: z.boolean().nullish() }),
+  )
+  const view = await living(call)
+  if (isPaused(view)) throw new HearthError('conflict', `sandbox ${view.id} is paused`)
+  await call.plane.policies.set(call.caller, view.id, policyOf(network, internet ?? null).policy ?? {})
   return { status: 204 }
 }
 

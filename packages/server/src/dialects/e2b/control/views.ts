@@ -3,6 +3,7 @@ import type { Caller } from '../../../control-plane.ts'
 import type { E2b } from '../e2b.ts'
 import { toE2bId } from '../ids.ts'
 import { markOf, visibleMetadata } from '../mark.ts'
+import { networkOf } from './network.ts'
 
 /** The version of envd that clients are told: it has all that this dialect answers. */
 export const ENVD_VERSION = '0.6.13'
@@ -62,8 +63,9 @@ export function reachableSandbox(e2b: E2b, caller: Caller, view: SandboxView): R
   }
 }
 
-export function detailedSandbox(e2b: E2b, caller: Caller, view: SandboxView): Record<string, unknown> {
+export async function detailedSandbox(e2b: E2b, caller: Caller, view: SandboxView): Promise<Record<string, unknown>> {
   const mark = markOf(view)
+  const { effective } = await e2b.services.controlPlane.policies.get(caller, view.id)
   return {
     ...listedSandbox(view),
     domain: e2b.domain(),
@@ -72,7 +74,8 @@ export function detailedSandbox(e2b: E2b, caller: Caller, view: SandboxView): Re
       autoResume: mark?.autoResume ?? false,
       onTimeout: mark?.autoPause === true ? 'pause' : 'kill',
     },
-    network: { allowPublicTraffic: mark !== null && !mark.privateTraffic },
+    allowInternetAccess: effective.mode === 'audit',
+    network: { ...networkOf(effective), allowPublicTraffic: mark !== null && !mark.privateTraffic },
   }
 }
 
