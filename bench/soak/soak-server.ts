@@ -21,6 +21,8 @@ const server = await serve({
   home,
   port: 0,
   prepare: false,
+  // What waits comes and goes with the load, and would look like growth.
+  engine: { pool: false },
   lifecycle: {
     housekeeping: {
       roundMs: 5000,

@@ -15,7 +15,7 @@ export interface ApiProcessOptions {
   readonly core?: number
   /** Options of Node, for example `--expose-gc`. */
   readonly nodeOptions?: readonly string[]
-  /** With a pool, as a server has one that nobody tells otherwise. Default: as the tests are run. */
+  /** With a pool, as a server has one that nobody tells otherwise. Default: none. */
   readonly pool?: boolean
   /** Another vendor's API that it speaks, too. */
   readonly dialect?: 'e2b'
@@ -81,7 +81,7 @@ export class ApiProcess implements AsyncDisposable {
     const { core, nodeOptions = [], pool = false, dialect } = this.#options
     const node = [process.execPath, ...nodeOptions, PROGRAM, this.home, String(this.#port), dialect ?? ''] as const
     const [program, ...args] = core === undefined ? node : (['taskset', '-c', String(core), ...node] as const)
-    const environment = { ...process.env, ...(pool ? { HEARTH_POOL: '' } : {}) }
+    const environment = { ...process.env, HEARTH_POOL: pool ? '' : 'off' }
     const child = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
     this.#child = child
     const lines = createInterface(child.stdout)
