@@ -1,7 +1,6 @@
 import { HearthError } from '@hearth/contract'
 import type { SnapshotRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
-import { snapshotNotFound } from './removing-snapshots.ts'
 
 /** A snapshot of this tenant that lies on this host, by identifier or name. */
 export async function findSnapshot(
@@ -13,4 +12,9 @@ export async function findSnapshot(
   if (record === null) throw snapshotNotFound(snapshot)
   if (record.hostId !== hostId) throw new HearthError('conflict', `snapshot ${record.id} lies on another host`)
   return record
+}
+
+/** For another tenant's too: nobody learns whether one that is not theirs exists. */
+export function snapshotNotFound(snapshot: string): HearthError {
+  return new HearthError('snapshot_not_found', `there is no snapshot ${snapshot}`, { context: { snapshot } })
 }

@@ -10,8 +10,8 @@ import {
 import type { Caller, Page, SnapshotControl, SnapshotSource } from '../control-plane.ts'
 import { requireQuota, snapshotWithinQuota, type SnapshotRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
-import { findSnapshot } from './finding-snapshots.ts'
-import { forgetImport, removeSnapshot, requireUnused, snapshotNotFound } from './removing-snapshots.ts'
+import { findSnapshot, snapshotNotFound } from './finding-snapshots.ts'
+import { forgetImport, removeSnapshot, requireUnused } from './removing-snapshots.ts'
 
 /** The snapshots of a tenant on this host. */
 export class LocalSnapshots implements SnapshotControl {

@@ -1,6 +1,7 @@
 import { HearthError, type SnapshotId } from '@hearth/contract'
 import { ALIVE_STATES, type SnapshotRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
+import { snapshotNotFound } from './finding-snapshots.ts'
 import { removeFromHost } from './snapshotting.ts'
 
 /** Removes one that is ready. `snapshot_in_use` while something was made of it. */
@@ -59,9 +60,4 @@ export async function settleSnapshots(context: Context): Promise<void> {
 export async function forgetImport(context: Context, id: SnapshotId): Promise<void> {
   await removeFromHost(context, id)
   await context.store.snapshots.forget(id)
-}
-
-/** For another tenant's too: nobody learns whether one that is not theirs exists. */
-export function snapshotNotFound(snapshot: string): HearthError {
-  return new HearthError('snapshot_not_found', `there is no snapshot ${snapshot}`, { context: { snapshot } })
 }
