@@ -31,7 +31,11 @@ function addUp(program: Command, finish: Finish): void {
     .option('--port <number>', 'where to listen; 0 for any free one (default: 7070)', parsePort)
     .option('--host <address>', 'default 127.0.0.1; elsewhere only when there is a key')
     .option('--database <url>', 'sqlite:PATH or postgres://... (default: hearth.db in HEARTH_HOME)')
-    .option('--pool <size>', 'memory for machines that wait for the next creates, or off (default: 256M)', parsePool)
+    .option(
+      '--pool <size>',
+      'memory for machines that wait for the next creates, or off (default: 256M; HEARTH_POOL=off)',
+      parsePool,
+    )
     .option(
       '--dialect <name=port>',
       "another vendor's API: e2b=PORT or e2b=PORT,DOMAIN, or none (default: e2b=7071 on loopback)",
