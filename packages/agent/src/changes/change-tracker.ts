@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -45,10 +46,14 @@ export class ChangeTracker implements AsyncDisposable {
     return new ChangeTracker(place, directory === null, limits)
   }
 
+  get directory(): string {
+    return this.#directory
+  }
+
   /** Takes the working directory as what changes are counted from. Returns the commit. */
   async begin(sandbox: Sandbox, workdir: string): Promise<string> {
     const tree = new TreeImport()
-    return await this.#import('base', tree, sandbox.files.archive(workdir), async () => {
+    return await this.#import(tree, sandbox.files.archive(workdir), async () => {
       await this.#keepIgnoreRules(tree.ignoreRules)
     })
   }
@@ -57,25 +62,26 @@ export class ChangeTracker implements AsyncDisposable {
   async changes(base: string, sandbox: Sandbox, workdir: string): Promise<Changes> {
     const present = await sandbox.files.exists(workdir)
     const archive = present ? sandbox.files.archive(workdir) : emptyArchive()
-    const head = await this.#import('head', new TreeImport(), archive, () => Promise.resolve())
+    const head = await this.#import(new TreeImport(), archive)
     return await readChanges(this.#directory, base, head)
   }
 
+  /** Several may run at once: each has a branch of its own, which is only there to learn the commit. */
   async #import(
-    branch: string,
     tree: TreeImport,
     archive: AsyncIterable<Uint8Array>,
-    read: () => Promise<void>,
+    read: () => Promise<void> = () => Promise.resolve(),
   ): Promise<string> {
+    const branch = `import-${randomUUID()}`
     const input = async function* (this: ChangeTracker): AsyncGenerator<Uint8Array, void> {
       yield* tree.blobs(archive, this.#limits)
       await read()
       yield commitCommands(branch, await this.#unignored(tree.entries))
     }
-    // A branch that is there would be gone on from.
-    await git(['update-ref', '-d', `refs/heads/${branch}`], { directory: this.#directory })
-    await git(['fast-import', '--quiet', '--done', '--force'], { directory: this.#directory, input: input.call(this) })
-    const commit = await git(['rev-parse', `refs/heads/${branch}`], { directory: this.#directory })
+    const directory = this.#directory
+    await git(['fast-import', '--quiet', '--done'], { directory, input: input.call(this) })
+    const commit = await git(['rev-parse', `refs/heads/${branch}`], { directory })
+    await git(['update-ref', '-d', `refs/heads/${branch}`], { directory })
     return commit.toString().trim()
   }
 

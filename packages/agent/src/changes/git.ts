@@ -7,6 +7,7 @@ import { HearthError } from '@hearth/contract'
 export interface GitOptions {
   readonly directory: string
   readonly workTree?: string
+  readonly indexFile?: string
   readonly input?: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
   /** More output than this is an error. Default 64 MiB. */
   readonly mostBytes?: number
@@ -37,6 +38,7 @@ export async function git(args: readonly string[], options: GitOptions): Promise
       GIT_ATTR_NOSYSTEM: '1',
       LC_ALL: 'C',
       ...(options.workTree === undefined ? {} : { GIT_WORK_TREE: options.workTree }),
+      ...(options.indexFile === undefined ? {} : { GIT_INDEX_FILE: options.indexFile }),
     },
     ...(options.workTree === undefined ? {} : { cwd: options.workTree }),
     stdio: ['pipe', 'pipe', 'pipe'],

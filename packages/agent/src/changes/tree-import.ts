@@ -82,7 +82,7 @@ function safePath(name: string): string | null {
 
 /** A commit of exactly these entries. The same entries give the same commit at any time. */
 export function commitCommands(branch: string, entries: Iterable<TreeEntry>): Buffer {
-  const head = `commit refs/heads/${branch}\ncommitter Hearth <agent@hearth.invalid> 0 +0000\ndata ${branch.length}\n${branch}\ndeleteall\n`
+  const head = `commit refs/heads/${branch}\ncommitter Hearth <agent@hearth.invalid> 0 +0000\ndata 4\ntree\ndeleteall\n`
   const lines = Array.from(entries, ({ mode, mark, path }) => `M ${mode} :${mark} ${quote(path)}\n`)
   return Buffer.from(`${head}${lines.join('')}\ndone\n`)
 }
