@@ -54,6 +54,10 @@ async function runAndKill(home: TestHome, model: Model, seed: number, lifeMs: nu
 async function check(home: TestHome, server: TestServer, model: Model): Promise<void> {
   await server.plane.recovered
   expect(server.problems).toEqual([])
+  const { tenantId } = await server.caller()
+  for (const id of model.given.keys()) {
+    expect(await server.store.events.verify(tenantId, id)).toMatchObject({ valid: true, problem: null })
+  }
   for (const key of model.pending) {
     const { id } = await server.create({ ttlMs: 600_000, limits: { memoryBytes: 64 * 1024 ** 2 } }, key)
     model.given.set(id, null)

@@ -13,6 +13,8 @@ export interface CreateOptions extends Omit<SandboxOptions, 'memory'> {
   readonly idle?: number
   readonly idleAction?: IdleAction
   readonly persistent?: boolean
+  /** Paths below which changes are recorded. */
+  readonly recordFiles?: readonly string[]
   /** Names of secrets, each perhaps with a variable. */
   readonly secret?: readonly string[]
 }
@@ -23,6 +25,7 @@ export function addCreateOptions(command: Command): Command {
     .option('--ttl <duration>', 'it ends after this time, like 10m (default: 1h)', parseDuration)
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
     .option('--idle-action <action>', 'pause, hibernate or kill, with --idle')
+    .option('--record-files <path>', 'changes below this path are in its events too (repeatable)', collectWord)
     .option('--persistent', 'no deadline; needs a key that may')
     .option(
       '--secret <NAME[=ENV]>',
@@ -43,6 +46,7 @@ export function createSpecOf(options: CreateOptions): CreateSandbox {
       idleMs: options.idle,
       idleAction: options.idleAction,
       persistent: options.persistent,
+      record: options.recordFiles === undefined ? undefined : { files: [...options.recordFiles] },
       secrets: options.secret?.map(secretUse),
     }),
   }

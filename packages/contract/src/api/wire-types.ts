@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { BOUNDS, limitsSchema } from '../limits.ts'
 import { rungSchema } from '../rungs.ts'
+import { guestPathSchema } from '../sandbox-spec.ts'
 import { SANDBOX_STATES } from '../sandbox-states.ts'
 import { createFromSchema } from '../snapshots.ts'
 
@@ -9,6 +10,13 @@ import { createFromSchema } from '../snapshots.ts'
 /** What becomes of a sandbox that nobody uses. */
 export const IDLE_ACTIONS = ['pause', 'hibernate', 'kill'] as const
 export type IdleAction = (typeof IDLE_ACTIONS)[number]
+
+/** What is recorded beside commands and the network. */
+const recordOptionsSchema = z.strictObject({
+  /** Changes below these paths, as far as the guest sees them: it watches each of their directories. */
+  files: z.array(guestPathSchema).max(16).optional(),
+})
+export type RecordOptions = z.output<typeof recordOptionsSchema>
 
 export const createSandboxSchema = createFromSchema
   .extend({
@@ -21,6 +29,7 @@ export const createSandboxSchema = createFromSchema
     idleAction: z.enum(IDLE_ACTIONS).optional(),
     /** No deadline. Needs the scope `sandbox:persistent`. */
     persistent: z.boolean().optional(),
+    record: recordOptionsSchema.optional(),
   })
   .meta({ id: 'CreateSandbox' })
 export type CreateSandbox = z.input<typeof createSandboxSchema>

@@ -39,6 +39,10 @@ async function expectAgreement(home: TestHome, server: TestServer): Promise<Reco
   expect(await home.snapshots()).toEqual([...(await expectedSnapshots(server)), ...(await home.slept())].toSorted())
   expect(await server.store.operations.claim({ owner: 'nobody', leaseMs: 1, limit: 10 })).toEqual([])
   expect(server.problems).toEqual([])
+  const { tenantId } = await server.caller()
+  for (const id of Object.keys(states)) {
+    expect(await server.store.events.verify(tenantId, id)).toMatchObject({ valid: true, problem: null })
+  }
   return states
 }
 

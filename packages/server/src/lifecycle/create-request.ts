@@ -8,7 +8,7 @@ import {
   type CreateSandbox,
   type SandboxId,
 } from '@hearth/contract'
-import type { NewSandbox } from '../state/index.ts'
+import type { NewSandbox, StoredSpec } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { findSnapshot } from './finding-snapshots.ts'
 
@@ -32,8 +32,8 @@ export async function planCreate(
   const { hearth, hostId } = context
   // Names are the tenant's: the engine knows identifiers alone.
   const from = request.from === undefined ? null : (await findSnapshot(context, tenantId, request.from)).id
-  const spec = { ...engineSpec(request), ...(from === null ? {} : { from }) }
-  const plan = await hearth.plan(spec)
+  const spec = { ...storedSpec(request), ...(from === null ? {} : { from }) }
+  const plan = await hearth.plan(engineSpec(spec))
   for (const { secret } of spec.secrets ?? []) await context.store.secrets.get(tenantId, secret)
   if (idleAction === 'pause' && !plan.capabilities.pause) {
     throw new HearthError('capability_unsupported', `idleAction: ${plan.driver} cannot pause a sandbox`)
@@ -59,8 +59,13 @@ export async function planCreate(
   return { request, row }
 }
 
-/** What the engine is asked for. It knows no sandbox without a deadline: that of a persistent one is moved again and again. */
-function engineSpec(request: CreateSandbox): CreateFrom {
+/** What the engine is asked for: it keeps no record. */
+export function engineSpec({ record: _record, ...spec }: StoredSpec): CreateFrom {
+  return spec
+}
+
+/** The engine knows no sandbox without a deadline: that of a persistent one is moved again and again. */
+function storedSpec(request: CreateSandbox): StoredSpec {
   const { idleMs: _idle, idleAction: _action, persistent, ...spec } = request
   return persistent === true ? { ...spec, ttlMs: BOUNDS.maximumTtlMs } : spec
 }

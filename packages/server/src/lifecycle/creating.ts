@@ -1,7 +1,7 @@
 import { ERROR_CODES, HearthError, type ErrorCode } from '@hearth/contract'
 import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
-import type { PlannedCreate } from './create-request.ts'
+import { engineSpec, type PlannedCreate } from './create-request.ts'
 import type { EarlyLaunch } from './early-launches.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
@@ -129,7 +129,7 @@ async function launch(
   { signal, early }: { readonly signal: AbortSignal; readonly early: EarlyLaunch | null },
 ): Promise<SandboxRecord> {
   const machine = await (early === null
-    ? context.hearth.create(live.record.spec, { id: live.record.id, signal })
+    ? context.hearth.create(engineSpec(live.record.spec), { id: live.record.id, signal })
     : early.machine(signal))
   context.step('create:launched')
   const { rung, driver, template, limits, expiresAt } = machine.info

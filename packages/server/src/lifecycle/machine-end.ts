@@ -2,6 +2,7 @@ import type { EmbeddedSandbox, MachineEnd } from '@hearth/engine'
 import { canTransition } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
+import { recordFiles } from './recording-files.ts'
 import { changeState } from './transitions.ts'
 
 /** The engine's deadline may go off a moment before the clock shows it. */
@@ -11,6 +12,7 @@ const CLOCK_SLACK_MS = 250
 export function attachMachine(context: Context, live: LiveSandbox, machine: EmbeddedSandbox): void {
   live.machine = machine
   live.watchIdleness()
+  recordFiles(context, live, machine)
   void machine.ended
     .then((end) => live.inTurn(() => noteEnd(context, live, machine, end)))
     .catch((error: unknown) => context.report(`the end of ${live.record.id}`, error))

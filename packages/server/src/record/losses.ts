@@ -1,11 +1,12 @@
 import type { SandboxId } from '@hearth/contract'
 import type { NewEvent } from '../state/index.ts'
 
-type Reason = 'rate' | 'memory'
+/** More than a sandbox may cause, more than can wait, or changes of files that could not be followed. */
+export type LossReason = 'rate' | 'memory' | 'watch'
 
 interface Loss {
   readonly sandbox: SandboxId
-  readonly reason: Reason
+  readonly reason: LossReason
   readonly kinds: Record<string, number>
   event(): { readonly sandbox: SandboxId; readonly event: Omit<NewEvent, 'tenantId'> }
 }
@@ -18,7 +19,7 @@ export class Losses {
     return this.#bySandbox.size > 0
   }
 
-  add(sandbox: SandboxId, reason: Reason, kind: string, count = 1): void {
+  add(sandbox: SandboxId, reason: LossReason, kind: string, count = 1): void {
     const key = `${sandbox} ${reason}`
     const loss = this.#bySandbox.get(key) ?? newLoss(sandbox, reason)
     this.#bySandbox.set(key, loss)
@@ -38,7 +39,7 @@ export class Losses {
   }
 }
 
-function newLoss(sandbox: SandboxId, reason: Reason): Loss {
+function newLoss(sandbox: SandboxId, reason: LossReason): Loss {
   const kinds: Record<string, number> = {}
   return {
     sandbox,

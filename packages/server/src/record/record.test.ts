@@ -69,6 +69,16 @@ describe('what happens in a sandbox', () => {
     expect(await server.store.events.verify((await server.caller()).tenantId, id)).toMatchObject({ valid: true })
   })
 
+  it('tells what changes in files, where that was asked for', async () => {
+    const { id } = await server.create({ record: { files: ['/tmp'] } })
+    const path = `/tmp/recorded-${id}`
+    await server.run(id, `echo a >${path}; mv ${path} ${path}.moved; rm ${path}.moved`)
+    await until(id, 'file.changed', { path, change: 'added' })
+    await until(id, 'file.changed', { path: `${path}.moved`, change: 'removed' })
+    const { id: gone } = await server.create({ record: { files: ['/nowhere'] } })
+    await until(gone, 'record.dropped', { reason: 'watch', kinds: { file: 1 } })
+  })
+
   it('tells the end of a command that nobody waits for', async () => {
     const { id } = await server.create()
     using use = await server.plane.use(await server.caller(), id)

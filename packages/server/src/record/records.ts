@@ -1,7 +1,7 @@
 import type { RecordEntry, Sandbox, SandboxId } from '@hearth/contract'
 import { TokenBuckets } from '../http/access/token-bucket.ts'
 import type { NewEvent, NewSandbox, Store } from '../state/index.ts'
-import { Losses } from './losses.ts'
+import { Losses, type LossReason } from './losses.ts'
 import { recordedSandbox } from './recorded-sandbox.ts'
 import { recordEvent } from './record-event.ts'
 import { SandboxRecorder, type RecordSink } from './sandbox-recorder.ts'
@@ -91,16 +91,16 @@ export class Records implements RecordSink {
   }
 
   take(sandbox: SandboxId, entry: RecordEntry, step: string | null): void {
-    if (BY_GUEST.has(entry.kind) && this.#guests.take(sandbox) > 0) return this.#lose(sandbox, 'rate', entry.kind)
+    if (BY_GUEST.has(entry.kind) && this.#guests.take(sandbox) > 0) return this.lose(sandbox, 'rate', entry.kind)
     const { type, data, bytes } = recordEvent(entry, step)
-    if (this.#closed || this.#bytes + bytes > this.#options.memoryBytes)
-      return this.#lose(sandbox, 'memory', entry.kind)
+    if (this.#closed || this.#bytes + bytes > this.#options.memoryBytes) return this.lose(sandbox, 'memory', entry.kind)
     this.#bytes += bytes
     this.#waiting.push({ sandbox, bytes, event: { sandboxId: sandbox, at: Date.now(), type, data } })
     this.#wake(this.#options.delayMs)
   }
 
-  #lose(sandbox: SandboxId, reason: 'rate' | 'memory', kind: string): void {
+  /** Something happened that the record does not have. */
+  lose(sandbox: SandboxId, reason: LossReason, kind: RecordEntry['kind']): void {
     this.#losses.add(sandbox, reason, kind)
     this.#wake(this.#options.delayMs)
   }

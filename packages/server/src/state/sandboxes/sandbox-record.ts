@@ -1,6 +1,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import type {
   CreateFrom,
+  RecordOptions,
   IdleAction,
   Limits,
   MemoryOutcome,
@@ -10,6 +11,9 @@ import type {
   SnapshotId,
 } from '@hearth/contract'
 import type { SandboxesTable } from '../database/tables.ts'
+
+/** What was asked for, and what of it is the server's own business. */
+export type StoredSpec = CreateFrom & { readonly record?: RecordOptions | undefined }
 
 /** What the control plane knows of one sandbox. Times are milliseconds since 1970. */
 export interface SandboxRecord {
@@ -21,7 +25,7 @@ export interface SandboxRecord {
   readonly driver: string
   readonly template: string
   /** What was asked for. */
-  readonly spec: CreateFrom
+  readonly spec: StoredSpec
   /** What is in force. */
   readonly limits: Limits
   readonly metadata: Readonly<Record<string, string>>
@@ -54,7 +58,7 @@ export interface NewSandbox {
   readonly rung: Rung
   readonly driver: string
   readonly template: string
-  readonly spec: CreateFrom
+  readonly spec: StoredSpec
   readonly limits: Limits
   readonly metadata?: Readonly<Record<string, string>>
   /** Null is a persistent sandbox: `persistent` follows from it. */
@@ -67,7 +71,7 @@ export interface NewSandbox {
 
 /** What may change beside the state. A field that is left out stays. */
 export interface SandboxPatch {
-  readonly spec?: CreateFrom
+  readonly spec?: StoredSpec
   readonly originId?: SnapshotId | null
   readonly rung?: Rung
   readonly driver?: string
@@ -90,7 +94,7 @@ export function decodeSandbox(row: Selectable<SandboxesTable>): SandboxRecord {
     rung: row.rung,
     driver: row.driver,
     template: row.template,
-    spec: JSON.parse(row.spec) as CreateFrom,
+    spec: JSON.parse(row.spec) as StoredSpec,
     limits: JSON.parse(row.limits) as Limits,
     metadata: row.metadata === '{}' ? {} : (JSON.parse(row.metadata) as Record<string, string>),
     createdAt: row.created_at,
