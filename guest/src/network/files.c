@@ -15,8 +15,8 @@
 // Everything from here on is of an earlier time.
 #define MARK "\n# The certificate authority of this sandbox\n"
 
-// Where distributions keep what they trust, for one that has it elsewhere.
-static const char *const TRUST_SOURCES[] = {TRUST_FILE, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+// Where distributions keep what they trust.
+static const char *const SYSTEM_FILES[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 
 // Opens a regular file and nothing else: not a pipe, which could make the guest wait, nor a device.
 static int open_regular(const char *path, int flags, struct stat *status) {
@@ -82,14 +82,17 @@ int network_write_resolver(void) {
 
 int network_write_authority(struct slice certificate) {
   struct buffer content = {0};
-  for (size_t i = 0; i < sizeof TRUST_SOURCES / sizeof *TRUST_SOURCES; i++) {
-    if (read_file(TRUST_SOURCES[i], &content)) break;
+  const char *system_file = NULL;
+  for (size_t i = 0; !system_file && i < sizeof SYSTEM_FILES / sizeof *SYSTEM_FILES; i++) {
+    if (read_file(SYSTEM_FILES[i], &content)) system_file = SYSTEM_FILES[i];
   }
   uint8_t *mark = content.length ? memmem(content.bytes, content.length, MARK, sizeof MARK - 1) : NULL;
   if (mark) content.length = (size_t)(mark - content.bytes);
   buffer_append(&content, MARK, sizeof MARK - 1);
   buffer_append(&content, certificate.bytes, certificate.length);
   int error = content.failed ? ENOMEM : place(TRUST_FILE, content.bytes, content.length);
+  // For programs that were started without the variables.
+  if (!error && system_file) place(system_file, content.bytes, content.length);
   free(content.bytes);
   return error;
 }

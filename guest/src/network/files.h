@@ -4,11 +4,12 @@
 #include "wire.h"
 
 #define RESOLVER_FILE "/etc/resolv.conf"
-#define TRUST_FILE "/etc/ssl/certs/ca-certificates.crt"
+#define TRUST_FILE "/.hearth/certificates.crt"  // what the variables of the host point to
 #define TRUST_BYTES (4u << 20)  // of what the template trusts; a longer list is not read
 
 // Both take 0 or an errno.
 int network_write_resolver(void);
-// Adds a certificate to those that the template trusts, in the place of an earlier one.
+// Puts a certificate together with those that the template trusts, in the place of an earlier one; also where the template keeps them, unless that
+// cannot be written.
 int network_write_authority(struct slice certificate);
 #endif

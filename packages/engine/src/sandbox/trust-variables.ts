@@ -1,5 +1,5 @@
 /** Where the guest puts what the template trusts together with the authority of the sandbox. */
-const TRUST_FILE = '/etc/ssl/certs/ca-certificates.crt'
+const TRUST_FILE = '/.hearth/certificates.crt'
 
 /** What makes programs read it that bring certificates of their own, or look for them elsewhere. */
 export const TRUST_VARIABLES: Readonly<Record<string, string>> = Object.fromEntries(

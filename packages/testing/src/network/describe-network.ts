@@ -142,6 +142,25 @@ function fromPrograms(suite: Suite, { create, servers, entries, resolved, capabi
     expect(await attempt(sandbox, ['tcp', 'second.example', echo, 'x'])).toEqual(['gaierror'])
   })
 
+  suite.plain(
+    'files in the way of its own are replaced, and nothing is written elsewhere',
+    { timeoutMs: 90_000 },
+    async () => {
+      await using sandbox = await create()
+      const trust = '/etc/ssl/certs/ca-certificates.crt'
+      const hostile = `set -e; echo kept >/tmp/kept; rm -f /etc/resolv.conf ${trust}; mkdir -p /etc/ssl/certs /.hearth
+        ln -s /tmp/kept /etc/resolv.conf; ln -s /tmp/kept /.hearth/certificates.crt; mkfifo ${trust}
+        ln -s /tmp/kept /etc/ssl/cert.pem`
+      expect(await sandbox.exec(hostile, { user: 'root' })).toMatchObject({ exitCode: 0 })
+      await sandbox.setPolicy({ allow: [{ name: 'allowed.example', methods: ['GET'], ...LOOPBACK }] })
+      expect(await output(sandbox, 'cat /tmp/kept /etc/resolv.conf')).toBe('kept\nnameserver 127.0.0.53')
+      expect(await output(sandbox, 'head -1 /.hearth/certificates.crt; test ! -L /.hearth/certificates.crt')).toBe(
+        'kept',
+      )
+      expect(await output(sandbox, 'tail -1 "$SSL_CERT_FILE"')).toBe('-----END CERTIFICATE-----')
+    },
+  )
+
   suite.plain('copies have a gateway and placeholders of their own', { timeoutMs: 120_000 }, async () => {
     if (!capabilities.snapshots) return
     await using sandbox = await create({ policy: policyFor(servers), secrets: [{ secret: 'TOKEN' }] })

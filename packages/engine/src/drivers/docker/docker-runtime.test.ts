@@ -1,10 +1,16 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BOUNDS, DEFAULT_LIMITS, type Limits, newSandboxId } from '@hearth/contract'
 import { afterAll, describe, expect, test } from 'vitest'
+import { Dialer } from '../../gateway/dial/dialer.ts'
+import { CompiledPolicy } from '../../gateway/policy/compiled-policy.ts'
+import { SandboxGateway } from '../../gateway/sandbox-gateway.ts'
+import { SandboxSecrets } from '../../gateway/secrets/sandbox-secrets.ts'
 import { readHostFacts } from '../../host/facts.ts'
 import { hostPaths } from '../../host/host.ts'
 import type { Machine, ProcessSpec } from '../../machine/machine.ts'
@@ -104,6 +110,27 @@ describe.skipIf(service === null)('a container engine', { timeout: 120_000 }, ()
         .update(await box.machine.files.read('/tmp/large'))
         .digest('hex'),
     ).toBe(digest)
+  })
+
+  test('names are reached through the gateway', async () => {
+    const server = createServer((socket) => socket.end('reached')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await using box = await launch()
+    const allow = [{ name: 'allowed.example', ports: [port], addresses: ['127.0.0.0/8'] }]
+    const gateway = new SandboxGateway({
+      policy: new CompiledPolicy({ allow }),
+      secrets: new SandboxSecrets([]),
+      dialer: new Dialer(async () => ['127.0.0.1']),
+      recorder: { add: () => undefined },
+      extraRoots: [],
+    })
+    await box.machine.openNetwork({ gateway, authority: 'a certificate\n' })
+    const read = (name: string): string => `exec 3<>/dev/tcp/${name}/${port} && cat <&3`
+    expect(await run(box, ['bash', '-c', read('allowed.example')])).toBe('reached')
+    expect(await run(box, ['bash', '-c', read('other.example')])).toContain('not known')
+    expect(await run(box, 'tail -1 /.hearth/certificates.crt')).toBe('a certificate\n')
+    server.close()
   })
 
   test('limits are in force', async () => {
