@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import { HearthError } from '@hearth/contract'
 import type { ClaimPlan, LaunchPlan, Step } from '../drivers/launch-plan.ts'
-import { DECODERS, ENCODERS, MESSAGE_TYPES, type MessageName, type Messages } from '../link/messages.gen.ts'
-import { HEADER_BYTES, PayloadReader, PayloadWriter } from '../link/wire.ts'
+import { encodeFrame } from '../link/encode-frame.ts'
+import { DECODERS, MESSAGE_TYPES, type Messages } from '../link/messages.gen.ts'
+import { HEADER_BYTES, PayloadReader } from '../link/wire.ts'
 import type { SandboxCgroup } from './cgroups.ts'
 import type { KeeperNursery } from './keeper-nursery.ts'
 
@@ -104,12 +105,6 @@ async function keeperCall<Name extends 'KeeperPrepare' | 'KeeperLaunch' | 'Keepe
     throw new HearthError('internal', `the keeper answered ${name} with message ${type}`)
   const failed = DECODERS.Failed(reader)
   throw new HearthError('launch_failed', `${failed.what} (errno ${failed.errno})`, { context: { errno: failed.errno } })
-}
-
-export function encodeFrame<Name extends MessageName>(name: Name, message: Messages[Name], channel = 0): Buffer {
-  const writer = new PayloadWriter()
-  ENCODERS[name](message, writer)
-  return writer.finish(MESSAGE_TYPES[name], channel)
 }
 
 /** Reads exactly one frame and leaves what follows it in the socket, for the link. */
