@@ -45,8 +45,6 @@ describe('git with a token that only the gateway has', () => {
   async function git(...args: readonly string[]): Promise<{ ok: boolean; text: string }> {
     const settings = [
       '-c',
-      `http.sslCAInfo=${join(root, 'ca.pem')}`,
-      '-c',
       `http.curloptResolve=${NAME}:${gateway.port}:127.0.0.1`,
       '-c',
       'user.name=a',
@@ -55,7 +53,12 @@ describe('git with a token that only the gateway has', () => {
       '-c',
       'http.postBuffer=65536',
     ]
-    const env = { ...process.env, GIT_TERMINAL_PROMPT: '0', GIT_CONFIG_GLOBAL: '/dev/null' }
+    const env = {
+      ...process.env,
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      GIT_SSL_CAINFO: join(root, 'ca.pem'),
+    }
     return await promisify(execFile)('git', [...settings, ...args], { env }).then(
       ({ stdout, stderr }) => ({ ok: true, text: stdout + stderr }),
       (error: Error & { stdout: string; stderr: string }) => ({ ok: false, text: error.stdout + error.stderr }),
@@ -63,7 +66,7 @@ describe('git with a token that only the gateway has', () => {
   }
 
   it('clones, pushes what it may, fetches, and is told what it may not push', async () => {
-    expect(await git('clone', '-q', address(), clone)).toMatchObject({ ok: true })
+    expect((await git('clone', address(), clone)).text).toContain('empty repository')
     await writeFile(join(clone, 'file'), 'one')
     // Larger than the buffer, so that the push is sent in chunks after a probe.
     await writeFile(join(clone, 'large'), Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 7919) % 251)))
