@@ -4,6 +4,7 @@ import { HearthError } from '@hearth/contract'
 import type { Operation } from '../../http/operation.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { AccessTokens } from './access/access-tokens.ts'
+import { Builds } from './builds/build-routes.ts'
 import { AutoPauses } from './control/auto-pauses.ts'
 import { handleControlPlane } from './control/control-plane-api.ts'
 import { Usage } from './control/usage.ts'
@@ -46,6 +47,7 @@ class E2bDialect implements Dialect {
       sandboxes,
       tokens: new AccessTokens(secret),
       pauses: new AutoPauses(services.controlPlane, services.logger),
+      builds: new Builds(),
       interpreters: new Interpreters(),
       usage: new Usage(),
       started: new StartedProcesses(),

@@ -2,6 +2,7 @@ import type { Services } from '../../http/app-env.ts'
 import type { Operations } from '../../http/operations.ts'
 import type { SandboxRecord, SandboxRepository } from '../../state/index.ts'
 import type { AccessTokens } from './access/access-tokens.ts'
+import type { Builds } from './builds/build-routes.ts'
 import type { AutoPauses } from './control/auto-pauses.ts'
 import type { Interpreters } from './interpreter/interpreters.ts'
 import type { Usage } from './control/usage.ts'
@@ -17,6 +18,7 @@ export interface E2b {
   /** Rows of all tenants, for requests that name a sandbox but no key. */
   readonly sandboxes: SandboxRows
   readonly pauses: AutoPauses
+  readonly builds: Builds
   readonly interpreters: Interpreters
   readonly usage: Usage
   readonly started: StartedProcesses

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HearthError, type ErrorCode } from '@hearth/contract'
 import { closeAfterAnswer } from '../../http/bodies/lingering-close.ts'
 import { failureHeaders, statusOf } from '../../http/failures.ts'
+import { sendJson } from '../answers.ts'
 
 /** Where E2B's clients expect another status than the native API has. */
 const STATUSES: Partial<Record<ErrorCode, number>> = {
@@ -30,22 +31,6 @@ export function refuse(incoming: IncomingMessage, outgoing: ServerResponse, fail
   if (outgoing.headersSent) return void outgoing.destroy()
   closeAfterAnswer(incoming, outgoing)
   sendJson(outgoing, 'code' in body ? Number(body.code) : e2bStatus(failure), body, failureHeaders(failure))
-}
-
-export function sendJson(
-  outgoing: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  const text = JSON.stringify(body)
-  const all = { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
-  outgoing.writeHead(status, all).end(text)
-}
-
-/** An answer without content says so: clients take a chunked empty one for broken JSON. */
-export function sendEmpty(outgoing: ServerResponse, status: number): void {
-  outgoing.writeHead(status, status === 204 ? {} : { 'content-length': 0 }).end()
 }
 
 /** What cannot be mapped is said by its name. */

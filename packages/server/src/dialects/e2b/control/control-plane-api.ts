@@ -4,14 +4,16 @@ import { requireScope } from '../../../http/access/scopes.ts'
 import type { Operation } from '../../../http/operation.ts'
 import { apiKey } from '../access/api-key.ts'
 import type { E2b } from '../e2b.ts'
-import { e2bFailure, refuse, sendEmpty, sendJson } from '../failures.ts'
+import { sendEmpty, sendJson } from '../../answers.ts'
+import { e2bFailure, refuse } from '../failures.ts'
+import { BUILD_ROUTES } from '../builds/build-routes.ts'
 import { Call, type Route } from './call.ts'
 import { COPY_ROUTES } from './copy-routes.ts'
 import { OBSERVING_ROUTES } from './observing-routes.ts'
 import { SANDBOX_ROUTES } from './sandbox-routes.ts'
 import { unsupportedRoute } from './unsupported-routes.ts'
 
-const ROUTES = [...SANDBOX_ROUTES, ...COPY_ROUTES, ...OBSERVING_ROUTES].map((route) => ({
+const ROUTES = [...SANDBOX_ROUTES, ...COPY_ROUTES, ...OBSERVING_ROUTES, ...BUILD_ROUTES].map((route) => ({
   ...route,
   pattern: new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]{1,512})')}$`),
 }))

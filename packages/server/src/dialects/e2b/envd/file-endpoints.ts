@@ -6,7 +6,8 @@ import { multipartBoundary, readParts } from '../../../http/bodies/multipart.ts'
 import { readBody, readWhole } from '../../../http/bodies/read-body.ts'
 import { fileDownload } from '../../../http/streams/file-download.ts'
 import { sendBytes } from '../../../http/streams/send-bytes.ts'
-import { sendJson, unsupported } from '../failures.ts'
+import { sendJson } from '../../answers.ts'
+import { unsupported } from '../failures.ts'
 import { begin, resolvePath, type EnvdCall } from './envd-call.ts'
 
 const MOST_PARTS = 10_000

@@ -7,7 +7,7 @@ import { connectError, connectStatus } from '../connect/codes.ts'
 import { readFrames } from '../connect/frames.ts'
 import type { Draft, Message, MessageName } from '../connect/messages.ts'
 import { RpcStream } from '../connect/rpc-stream.ts'
-import { sendJson } from '../failures.ts'
+import { sendJson } from '../../answers.ts'
 import { begin, withUser, type EnvdCall, type UserlessCall } from './envd-call.ts'
 
 export interface Rpc {
