@@ -36,6 +36,7 @@ function bounded(value: unknown, characters: number): { readonly value: unknown;
     const cut = value.length > characters ? `${value.slice(0, characters)}…` : value
     return { value: cut, bytes: cut.length * 2 }
   }
+  if (typeof value === 'number') return { value: Math.round(value), bytes: 16 }
   if (!Array.isArray(value)) return { value, bytes: 16 }
   // A list has as much room as one text.
   let left = characters
