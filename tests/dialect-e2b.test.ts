@@ -198,6 +198,10 @@ x + 1`)
     expect(shown.text).toBe('41')
     const failed = await sandbox.runCode('1 / 0')
     expect(failed.error).toMatchObject({ name: 'ZeroDivisionError', value: 'division by zero' })
+    await expect(sandbox.runCode('import time\ntime.sleep(60)', { timeoutMs: 1000 })).rejects.toBeInstanceOf(
+      TimeoutError,
+    )
+    expect((await sandbox.runCode('x')).text).toBe('40')
     const context = await sandbox.createCodeContext({ cwd: '/tmp' })
     expect((await sandbox.runCode('import os\nos.getcwd()', { context })).text).toBe('/tmp')
     const environment = 'import os\nos.environ.get("V", "none")'

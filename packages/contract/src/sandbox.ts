@@ -73,6 +73,7 @@ export interface RunCodeOptions {
   readonly context?: string
   /** Names the step of the caller's work that it belongs to, in the record that a server keeps. */
   readonly step?: string
+  /** Ends the cell. In Python its context keeps what it had; other interpreters are started anew. */
   readonly signal?: AbortSignal
   /** Told of output and of what is shown while the cell runs; over the HTTP API, when it has ended. */
   readonly onEvent?: (event: CodeEvent) => void

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   BOUNDS,
   HearthError,
@@ -13,6 +14,9 @@ import { assertNotAborted } from '../link/abort.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import { CellOutput } from './cell-output.ts'
 import { INTERPRETERS } from './interpreters.ts'
+
+/** How long an interrupted cell has to end. */
+const INTERRUPT_MS = 2000
 
 interface CellLimits {
   readonly timeoutMs: number
@@ -89,7 +93,7 @@ export class CodeContext {
       timedOut = true
       void process.kill()
     }, limits.timeoutMs)
-    const abort = (): void => void process.kill()
+    const abort = (): void => void this.#endCell(process, cell)
     limits.signal?.addEventListener('abort', abort, { once: true })
     try {
       this.#write(process, INTERPRETERS[this.#options.language].request(mark, code))
@@ -102,6 +106,16 @@ export class CodeContext {
       this.#cell = null
       this.#mark = null
     }
+  }
+
+  /** Where it can be, the cell alone is ended, so that what came before it is kept. One that does not listen ends with its interpreter. */
+  async #endCell(process: Process, cell: CellOutput): Promise<void> {
+    if (INTERPRETERS[this.#options.language].interruptible) {
+      await process.signal('SIGINT').catch(ignoreEnded)
+      const over = await Promise.race([cell.done.then(() => true), sleep(INTERRUPT_MS, false, { ref: false })])
+      if (over) return
+    }
+    await process.kill().catch(ignoreEnded)
   }
 
   #write(process: Process, request: string): void {
