@@ -14,7 +14,7 @@ const limits = { ...DEFAULT_LIMITS, cpus: 0.5, memoryBytes: 100 * 2 ** 20, diskB
 export function describeQuotas(options: QuotaSuiteOptions): void {
   const fixture = useStore(options)
 
-  it('counts what may have a machine, and nothing of what has ended', async () => {
+  it('counts what may have a machine, the disk of what is hibernated, and nothing of what has ended', async () => {
     const { store, tenant, sandbox } = fixture()
     const [owner, other] = [await tenant(), await tenant()]
     await sandbox(other, { limits })
@@ -29,6 +29,13 @@ export function describeQuotas(options: QuotaSuiteOptions): void {
       diskBytes: limits.diskBytes,
       snapshots: 0,
     })
+    const running = await store.sandboxes.transition(await sandbox(owner, { limits }), 'running')
+    const hibernating = await store.sandboxes.transition(running, 'hibernating')
+    const hibernation = { memory: false, reason: 'none' } as const
+    const asleep = await store.sandboxes.transition(hibernating, 'hibernated', { hibernation })
+    expect(await store.sandboxes.get(asleep.id)).toMatchObject({ hibernation })
+    const held = { sandboxes: 1, cpus: 0.5, memoryBytes: limits.memoryBytes, diskBytes: 2 * limits.diskBytes }
+    expect(await store.sandboxes.usage(owner.id)).toEqual({ ...held, snapshots: 0 })
     expect(await store.sandboxes.usage('tn_none')).toEqual({
       sandboxes: 0,
       cpus: 0,

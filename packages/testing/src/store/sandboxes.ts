@@ -50,6 +50,7 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
       parentId,
       originId,
       hostId: 'host-a',
+      hibernation: null,
       lastActiveAt: now(),
       endedAt: null,
       endReason: null,
