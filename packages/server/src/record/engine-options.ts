@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import type { Secret } from '@hearth/contract'
 import type { HearthOptions } from '@hearth/engine'
 import type { Store } from '../state/index.ts'
 import type { Records } from './records.ts'
@@ -8,7 +10,17 @@ export function engineOptions(store: Store, records: Records): Required<Pick<Hea
     recorder: (sandbox) => records.of(sandbox),
     secrets: async (name, sandbox) => {
       const tenantId = await records.tenantOf(sandbox)
-      return tenantId === null ? null : await store.secrets.reveal(tenantId, name)
+      if (tenantId === null) return null
+      return (await store.secrets.reveal(tenantId, name)) ?? removed(name)
     },
   }
+}
+
+/**
+ * A create names only secrets that are there; one that is taken up again may use one that was removed since. It goes on without: the
+ * placeholder goes nowhere, since this name cannot be reached, and whatever holds it is refused.
+ */
+function removed(name: string): Secret {
+  const binding = { name: 'removed.invalid', placement: { in: 'basic' } } as const
+  return { name, value: randomBytes(24).toString('hex'), binding }
 }

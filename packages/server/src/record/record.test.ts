@@ -91,17 +91,22 @@ describe('what happens in a sandbox', () => {
   it('goes on after a restart: ends that came meanwhile, and commands whose start was not written', async () => {
     await using other = await TestHome.make()
     const first = await other.start()
-    const { id } = await first.create()
     const caller = await first.caller()
+    const binding = { name: 'api.test', placement: { in: 'basic' } } as const
+    await first.store.secrets.put(caller.tenantId, { name: 'GONE', value: 'a real value', binding })
+    const { id } = await first.create({ policy: { allow: ['api.test'] }, secrets: [{ secret: 'GONE' }] })
     {
       using use = await first.plane.use(caller, id)
       await (await use.sandbox.spawn('sleep 0.2; exit 5', { step: 'before' })).detach()
     }
+    // Who is taken up again without a secret goes on nevertheless.
+    await first.store.secrets.remove(caller.tenantId, 'GONE')
     await first[Symbol.asyncDispose]()
     await sleep(400)
     server = await swap(server, await other.start({ housekeeping: { activityMs: 200 } }))
     await until(id, 'command.exited', { exitCode: 5, step: 'before' })
     expect(await server.store.events.verify(caller.tenantId, id)).toMatchObject({ valid: true })
+    expect(await server.run(id, 'echo $GONE')).toMatch(/^\S{10,}\n$/)
     await server[Symbol.asyncDispose]()
     server = await home.start({ housekeeping: { activityMs: 200 } })
   })
