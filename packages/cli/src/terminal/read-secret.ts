@@ -3,7 +3,7 @@ import { HearthError } from '@hearth/sdk'
 
 const ENTER = /[\r\n]/
 const INTERRUPT = '\u0003'
-const BACKSPACE = /[\u0008\u007f]/
+const BACKSPACE: ReadonlySet<string> = new Set(['\b', '\u007f'])
 
 /** A value that must not be seen: from a terminal without showing it, else all of standard input but its last line break. */
 export async function readSecret(prompt: string): Promise<string> {
@@ -25,7 +25,7 @@ async function readLine(): Promise<string> {
     for (const character of chunk) {
       if (ENTER.test(character)) return line
       if (character === INTERRUPT) throw new HearthError('aborted', 'nothing was stored')
-      line = BACKSPACE.test(character) ? line.slice(0, -1) : line + character
+      line = BACKSPACE.has(character) ? line.slice(0, -1) : line + character
     }
   }
   return line

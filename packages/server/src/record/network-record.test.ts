@@ -41,7 +41,8 @@ afterAll(async () => {
 async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const answer = await fetch(`${server.url}/v1${path}`, {
-    ...{ method, headers },
+    method,
+    headers,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const text = await answer.text()

@@ -54,7 +54,13 @@ class Collector implements AsyncDisposable {
 }
 
 const event = (seq: number, type = 'network.request', data: Record<string, unknown> = {}): StoredEvent => ({
-  ...{ seq, type, data, at: 1_750_000_000_123, tenantId: 'tn_a', sandboxId: 'sb_a', hash: 'ff' },
+  seq,
+  type,
+  data,
+  at: 1_750_000_000_123,
+  tenantId: 'tn_a',
+  sandboxId: 'sb_a',
+  hash: 'ff',
 })
 
 describe('the record through OpenTelemetry', () => {
