@@ -66,7 +66,7 @@ export class ChangeTracker implements AsyncDisposable {
     return await readChanges(this.#directory, base, head)
   }
 
-  /** Several may run at once: each has a branch of its own, which is only there to learn the commit. */
+  /** Several may run at once: each has a branch of its own while it lasts. */
   async #import(
     tree: TreeImport,
     archive: AsyncIterable<Uint8Array>,
@@ -78,10 +78,8 @@ export class ChangeTracker implements AsyncDisposable {
       await read()
       yield commitCommands(branch, await this.#unignored(tree.entries))
     }
-    const directory = this.#directory
-    await git(['fast-import', '--quiet', '--done'], { directory, input: input.call(this) })
-    const commit = await git(['rev-parse', `refs/heads/${branch}`], { directory })
-    await git(['update-ref', '-d', `refs/heads/${branch}`], { directory })
+    const options = { directory: this.#directory, input: input.call(this) }
+    const commit = await git(['fast-import', '--quiet', '--done'], options)
     return commit.toString().trim()
   }
 

@@ -18,8 +18,12 @@ export interface Changes {
 const COMMON = ['--no-color', '--no-ext-diff', '--no-textconv', '--full-index']
 
 export async function readChanges(directory: string, base: string, head: string): Promise<Changes> {
-  const patch = await git(['diff', ...COMMON, '--binary', '--find-renames', base, head], { directory })
-  const numbers = await git(['diff', ...COMMON, '--numstat', '--no-renames', '-z', base, head], { directory })
+  // The same content is the same commit.
+  if (base === head) return { patch: new Uint8Array(), files: [] }
+  const [patch, numbers] = await Promise.all([
+    git(['diff', ...COMMON, '--binary', '--find-renames', base, head], { directory }),
+    git(['diff', ...COMMON, '--numstat', '--no-renames', '-z', base, head], { directory }),
+  ])
   const files = numbers
     .toString()
     .split('\0')

@@ -80,12 +80,19 @@ function safePath(name: string): string | null {
   return parts.some((part) => part === '..' || /^\.git$/i.test(part)) ? null : parts.join('/')
 }
 
-/** A commit of exactly these entries. The same entries give the same commit at any time. */
+/**
+ * A commit of exactly these entries, whose identifier is written to standard output; no branch stays. The same entries give the same
+ * commit at any time.
+ */
 export function commitCommands(branch: string, entries: Iterable<TreeEntry>): Buffer {
-  const head = `commit refs/heads/${branch}\ncommitter Hearth <agent@hearth.invalid> 0 +0000\ndata 4\ntree\ndeleteall\n`
+  const head = `commit refs/heads/${branch}\nmark :${COMMIT_MARK}\ncommitter Hearth <agent@hearth.invalid> 0 +0000\ndata 4\ntree\ndeleteall\n`
   const lines = Array.from(entries, ({ mode, mark, path }) => `M ${mode} :${mark} ${quote(path)}\n`)
-  return Buffer.from(`${head}${lines.join('')}\ndone\n`)
+  const end = `\nget-mark :${COMMIT_MARK}\nreset refs/heads/${branch}\nfrom ${'0'.repeat(40)}\n\ndone\n`
+  return Buffer.from(`${head}${lines.join('')}${end}`)
 }
+
+/** Beyond the numbers of all contents. */
+const COMMIT_MARK = 1_000_000_000
 
 function quote(path: string): string {
   // eslint-disable-next-line no-control-regex
