@@ -41,8 +41,8 @@ export class MachineCapture {
   /** Why the processes cannot be captured; null when they can and shall be. */
   async #obstacle(mode: MemoryMode): Promise<string | null> {
     if (mode === 'none') return 'only the files were asked for'
-    const { memory, rung } = this.#runtime
-    if (memory === undefined) return `the rung ${rung} cannot capture running processes`
+    const { memory, noMemory, rung } = this.#runtime
+    if (memory === undefined) return noMemory ?? `the rung ${rung} cannot capture running processes`
     const { id, directory } = this.#subject.place
     return await memory.obstacle({ id, sandboxDirectory: directory }, this.#services)
   }

@@ -106,4 +106,6 @@ export interface LinkRuntime {
   plan(input: PlanInput, context: RuntimeContext): Promise<LaunchPlan>
   /** Only where `capabilities.memory` is declared. */
   readonly memory?: RuntimeMemory
+  /** Why it cannot, where there is more to say than that. */
+  readonly noMemory?: string
 }

@@ -22,6 +22,8 @@ class ContainerRuntime implements LinkRuntime {
   readonly rung = 'container'
   readonly name: 'crun' | 'runc'
   readonly renames = 'keeper'
+  readonly noMemory =
+    'running processes of a container could be captured by CRIU alone, which is not used: it does not work with every kernel'
   #program: Promise<string | null> | null = null
   #hidesCgroups: Promise<boolean> | null = null
   #filter: ReturnType<typeof containerFilter> | null = null
