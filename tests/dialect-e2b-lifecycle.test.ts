@@ -1,6 +1,7 @@
 import { Sandbox, SandboxError, Template } from 'e2b'
 import { afterAll, describe, expect, test } from 'vitest'
 import { E2bRaw, json } from './support/e2b-raw.ts'
+import { E2bServer } from './support/e2b-server.ts'
 
 const raw = await E2bRaw.start()
 const { server, sandbox } = raw
@@ -173,5 +174,22 @@ describe('the life of sandboxes', () => {
     expect(await allowed()).toEqual([])
     await made.kill()
     expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: [], denyOut: ['0.0.0.0/0'] })
+  })
+
+  test('outlives the server, with its end, its tokens and its links', async () => {
+    const first = await E2bServer.start()
+    try {
+      const made = await Sandbox.create('host', { metadata, timeoutMs: 2000, lifecycle: { onTimeout: 'pause' } })
+      const other = await Sandbox.create('host', { metadata, timeoutMs: 60_000 })
+      await other.files.write('kept', 'x')
+      const { searchParams } = new URL(await other.downloadUrl('kept'))
+      await using second = await first.restarted()
+      await expect.poll(async () => (await Sandbox.getInfo(made.sandboxId)).state, { timeout: 10_000 }).toBe('paused')
+      const headers = { 'e2b-sandbox-id': other.sandboxId, 'e2b-sandbox-port': '49983' }
+      expect((await second.raw({ path: `/files?${searchParams.toString()}`, headers })).body.toString()).toBe('x')
+      expect(await (await Sandbox.connect(other.sandboxId)).files.read('kept')).toBe('x')
+    } finally {
+      server.point()
+    }
   })
 })

@@ -35,15 +35,25 @@ export class E2bServer implements AsyncDisposable {
     this.url = server.dialects['e2b'] ?? ''
     this.key = key
     this.native = new Hearth({ url: server.url, apiKey: key })
-    Object.assign(process.env, { E2B_API_URL: this.url, E2B_SANDBOX_URL: this.url, E2B_API_KEY: key })
+    this.point()
+  }
+
+  /** From here on clients in this process find this server. */
+  point(): void {
+    Object.assign(process.env, { E2B_API_URL: this.url, E2B_SANDBOX_URL: this.url, E2B_API_KEY: this.key })
   }
 
   static async start(limits: Partial<HttpLimits> = {}): Promise<E2bServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-e2b-'))
     await shareProbes(home)
-    const e2b = { port: 0, domain: 'e2b.test' }
-    const server = await serve({ home, port: 0, prepare: false, logLevel: 'silent', limits, dialects: { e2b } })
+    const server = await serveAt(home, limits)
     return new E2bServer(server, server.firstKey?.token ?? '')
+  }
+
+  /** Another life of the same server, at another address. This one is over. */
+  async restarted(): Promise<E2bServer> {
+    await this.#server.stop({ graceMs: 100 })
+    return new E2bServer(await serveAt(this.#server.home, {}), this.key)
   }
 
   /** Whether this host has the rung; asked by trying, since looking at all of them takes long. */
@@ -108,4 +118,9 @@ export class E2bServer implements AsyncDisposable {
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`)
     return (await answer.json()) as T
   }
+}
+
+async function serveAt(home: string, limits: Partial<HttpLimits>): Promise<Server> {
+  const e2b = { port: 0, domain: 'e2b.test' }
+  return await serve({ home, port: 0, prepare: false, logLevel: 'silent', limits, dialects: { e2b } })
 }
