@@ -21,29 +21,61 @@ export function startsEscape(byte: number): boolean {
   return KINDS[byte] === ESCAPE
 }
 
-/** Calls back for each place where an escape could begin in a printable text of at least this length. Other bytes are skipped over fast. */
+/**
+ * Calls back for each place where an escape could begin in a printable text of at least this length, and perhaps for others. Binary content is
+ * skipped over because it is not text, and text because the next escape is looked for by the runtime.
+ */
 export function eachEscape(bytes: Buffer, shortest: number, found: (at: number) => void): void {
-  const length = bytes.length
+  const next = new NextEscape(bytes)
   let at = 0
-  while (at + shortest <= length) {
+  while (at + shortest <= bytes.length) {
     // Backwards: whatever is not printable here rules out everything up to it.
     let probe = at + shortest - 1
     while (probe >= at && KINDS[bytes[probe] as number] !== UNPRINTABLE) probe--
-    if (probe >= at) at = probe + 1
-    else at = inText(bytes, at, found)
+    if (probe >= at) {
+      at = probe + 1
+      continue
+    }
+    let last = at
+    let escape = next.from(at)
+    // Those that follow closely may be one text with it.
+    while (escape < bytes.length && escape - last <= 2 * shortest) {
+      found(escape)
+      last = escape
+      escape = next.from(escape + 1)
+    }
+    if (escape >= bytes.length) return
+    at = escape - shortest
   }
 }
 
-/** Where the text ends. */
-function inText(bytes: Buffer, from: number, found: (at: number) => void): number {
-  const length = bytes.length
-  let at = from
-  for (; at < length; at++) {
-    const kind = KINDS[bytes[at] as number]
-    if (kind === UNPRINTABLE) return at
-    if (kind === ESCAPE) found(at)
+const GLANCE = 32
+
+/** Finds escapes in ascending order. */
+class NextEscape {
+  readonly #bytes: Buffer
+  #percent = -1
+  #backslash = -1
+  #ampersand = -1
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
   }
-  return at
+
+  from(from: number): number {
+    const bytes = this.#bytes
+    const glance = Math.min(bytes.length, from + GLANCE)
+    for (let at = from; at < glance; at++) if (KINDS[bytes[at] as number] === ESCAPE) return at
+    if (this.#percent < glance) this.#percent = this.#search(0x25, glance)
+    if (this.#backslash < glance) this.#backslash = this.#search(0x5c, glance)
+    if (this.#ampersand < glance) this.#ampersand = this.#search(0x26, glance)
+    return Math.min(this.#percent, this.#backslash, this.#ampersand)
+  }
+
+  #search(byte: number, from: number): number {
+    const at = this.#bytes.indexOf(byte, from)
+    return at < 0 ? this.#bytes.length : at
+  }
 }
 
 /** How long the escape of this character is that stands here: 0 when there is none. */

@@ -70,14 +70,20 @@ describe('the scrubber', () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(ways.length - 1), { minLength: value.length, maxLength: value.length }),
-        fc.array(fc.nat(200), { maxLength: 6 }),
-        (chosen, cuts) => {
+        fc.array(fc.nat(400), { maxLength: 6 }),
+        fc.oneof(
+          fc.uint8Array({ maxLength: 120 }),
+          fc.constantFrom('%41%'.repeat(9), 'plain text, & more of it. '.repeat(4)),
+        ),
+        (chosen, cuts, around) => {
           // A bare backslash before an escape is no way to write anything.
           const way = (one: string, at: number): number => (one === '\\' ? 4 : (chosen[at] ?? 0))
           const text = Array.from(value, (one, at) => ways[way(one, at)]?.(one.charCodeAt(0)) ?? '').join('')
-          const out = throughStream(Buffer.from(`<${text}>`, 'latin1'), cuts).toString('latin1')
-          expect(out).toHaveLength(text.length + 2)
-          expect(out).not.toBe(`<${text}>`)
+          const before = Buffer.from(around).toString('latin1')
+          const whole = `${before}<${text}>${before}`
+          const out = throughStream(Buffer.from(whole, 'latin1'), cuts).toString('latin1')
+          expect(out).toHaveLength(whole.length)
+          expect(out).not.toContain(text)
         },
       ),
       { numRuns: 300 },
