@@ -18,7 +18,7 @@ export interface ApiProcessOptions {
   /** With a pool, as a server has one that nobody tells otherwise. Default: none. */
   readonly pool?: boolean
   /** Another vendor's API that it speaks, too. */
-  readonly dialect?: 'e2b'
+  readonly dialect?: 'e2b' | 'pandastack'
 }
 
 interface Serving {

@@ -2,7 +2,7 @@ import { serve } from '@hearth/server'
 
 /** A server in a process of its own: says where it listens in a line of JSON, and stays until it is told to stop, or is killed. */
 const [home = '', port = '0', dialect] = process.argv.slice(2)
-const dialects = dialect === 'e2b' ? { e2b: { port: 0 } } : {}
+const dialects = dialect === 'e2b' || dialect === 'pandastack' ? { [dialect]: { port: 0 } } : {}
 const server = await serve({ home, port: Number(port), prepare: false, dialects })
 process.once('SIGTERM', () => {
   void server.stop({ graceMs: 1000 }).then(() => process.exit(0))

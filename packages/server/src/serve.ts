@@ -5,6 +5,7 @@ import { HearthError } from '@hearth/contract'
 import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
 import { e2bDialect, type E2bOptions } from './dialects/e2b/e2b-dialect.ts'
+import { pandastackDialect, type PandaStackOptions } from './dialects/pandastack/pandastack-dialect.ts'
 import { ensureFirstKey } from './http/access/first-key.ts'
 import type { HttpLimits } from './http/limits.ts'
 import { createServer } from './http/server.ts'
@@ -27,7 +28,7 @@ export interface ServeOptions {
   /** Domain below which previews have their host names. Default `localhost`. */
   readonly previewDomain?: string
   /** Other vendors' APIs over the same sandboxes, keys and limits, each on a port of its own. Default none. */
-  readonly dialects?: { readonly e2b?: E2bOptions }
+  readonly dialects?: { readonly e2b?: E2bOptions; readonly pandastack?: PandaStackOptions }
   readonly limits?: Partial<HttpLimits>
   /** Here a pool is on by default; `pool: false` turns it off. */
   readonly engine?: Omit<HearthOptions, 'home'>
@@ -74,7 +75,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const path = join(home, 'key')
   const first = await ensureFirstKey(store, (token) => replacePrivately(path, `${token}\n`))
   const linkSecret = await keptSecret(join(home, 'link-secret'))
-  const e2b = options.dialects?.e2b
+  const { e2b, pandastack } = options.dialects ?? {}
   const server = createServer({
     controlPlane: plane,
     keys: store.apiKeys,
@@ -84,7 +85,10 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     logger,
     ready: () => store.ping(),
     linkSecret,
-    dialects: e2b === undefined ? [] : [e2bDialect({ ...e2b, secret: linkSecret, sandboxes: store.sandboxes })],
+    dialects: [
+      ...(e2b === undefined ? [] : [e2bDialect({ ...e2b, secret: linkSecret, sandboxes: store.sandboxes })]),
+      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack)]),
+    ],
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.previewDomain === undefined ? {} : { previewDomain: options.previewDomain }),

@@ -63,6 +63,10 @@ function welcome({ url, home, dialects, firstKey }: Server, options: UpOptions):
     dialects['e2b'] === undefined
       ? ''
       : `E2B's SDKs: E2B_API_URL=${dialects['e2b']} E2B_SANDBOX_URL=${dialects['e2b']} E2B_API_KEY=(the same key)\n`
+  const pandastack =
+    dialects['pandastack'] === undefined
+      ? ''
+      : `PandaStack's SDK: PANDASTACK_API=${dialects['pandastack']} PANDASTACK_API_KEY=(the same key)\n`
   return `Hearth listens on ${url}. Ctrl-C ends it, sandboxes live on.${more}
 
 ${key}
@@ -73,7 +77,7 @@ Try it in another terminal${place}:
   ${hearth} shell ID                    a terminal in it
 ${hearth} --help shows the rest.
 The API: ${url}/openapi.json
-${e2b}`
+${e2b}${pandastack}`
 }
 
 /** A second interrupt ends it at once. Other signals may come twice, from a supervisor that tells the whole group and from a parent. */

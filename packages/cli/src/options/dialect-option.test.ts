@@ -3,7 +3,10 @@ import { dialectsOf } from './dialect-option.ts'
 
 describe('--dialect', () => {
   it('is on by default on loopback alone', () => {
-    expect(dialectsOf([])).toEqual({ e2b: { port: 7071, optional: true } })
+    expect(dialectsOf([])).toEqual({
+      e2b: { port: 7071, optional: true },
+      pandastack: { port: 7072, optional: true },
+    })
     expect(dialectsOf([], '0.0.0.0')).toEqual({})
   })
 
@@ -12,6 +15,7 @@ describe('--dialect', () => {
     expect(dialectsOf(['e2b=0'])).toEqual({ e2b: { port: 0 } })
     expect(dialectsOf(['e2b=8080,sandboxes.test:8443'])).toEqual({ e2b: { port: 8080, domain: 'sandboxes.test:8443' } })
     expect(dialectsOf(['none'])).toEqual({})
+    expect(dialectsOf(['pandastack=0', 'e2b=1'])).toEqual({ pandastack: { port: 0 }, e2b: { port: 1 } })
   })
 
   it('refuses what it does not know', () => {
@@ -22,6 +26,7 @@ describe('--dialect', () => {
       ['e2b=1', 'e2b=2'],
       ['none', 'e2b=1'],
       ['e2b=1,no domain'],
+      ['pandastack=1,sandboxes.test'],
     ]) {
       expect(() => dialectsOf(wrong)).toThrow(/--dialect/)
     }

@@ -1,30 +1,48 @@
 import { HearthError } from '@hearth/sdk'
 import type { ServeOptions } from '@hearth/server'
 
-const DEFAULT_E2B_PORT = 7071
+const DEFAULT_PORTS = { e2b: 7071, pandastack: 7072 } as const
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
+type Dialects = NonNullable<ServeOptions['dialects']>
+
 /**
- * Other vendors' APIs that the server speaks: what `--dialect` names, or nothing for `none`. Without it E2B's, on loopback alone and only
- * where its port is free.
+ * Other vendors' APIs that the server speaks: what `--dialect` names, or nothing for `none`. Without it all of them, on loopback alone and
+ * only where their ports are free.
  */
-export function dialectsOf(given: readonly string[], host = '127.0.0.1'): NonNullable<ServeOptions['dialects']> {
-  if (given.length === 0) return LOOPBACK.has(host) ? { e2b: { port: DEFAULT_E2B_PORT, optional: true } } : {}
+export function dialectsOf(given: readonly string[], host = '127.0.0.1'): Dialects {
+  if (given.length === 0) return LOOPBACK.has(host) ? usual() : {}
   if (given.includes('none')) {
     if (given.length === 1) return {}
     throw wrong('none stands alone')
   }
-  const [only, ...others] = given
-  if (others.length > 0) throw wrong('e2b is given more than once')
-  const match = /^e2b(?:=(\d{1,5})(?:,([a-z0-9.-]{1,253}(?::\d{1,5})?))?)?$/i.exec(only ?? '')
-  if (match === null) throw wrong(`${only ?? ''} is no dialect`)
-  const [, port = String(DEFAULT_E2B_PORT), domain] = match
-  if (Number(port) > 65_535) throw wrong(`${port} is no port`)
-  return { e2b: { port: Number(port), ...(domain === undefined ? {} : { domain }) } }
+  const chosen = given.map(parseDialect)
+  const dialects: Dialects = Object.assign({}, ...chosen) as Dialects
+  if (Object.keys(dialects).length < given.length) throw wrong('one is given more than once')
+  return dialects
+}
+
+function usual(): Dialects {
+  return {
+    e2b: { port: DEFAULT_PORTS.e2b, optional: true },
+    pandastack: { port: DEFAULT_PORTS.pandastack, optional: true },
+  }
+}
+
+function parseDialect(text: string): Dialects {
+  const match = /^(e2b|pandastack)(?:=(\d{1,5})(?:,([a-z0-9.-]{1,253}(?::\d{1,5})?))?)?$/i.exec(text)
+  const name = match?.[1]?.toLowerCase()
+  if (name !== 'e2b' && name !== 'pandastack') throw wrong(`${text} is no dialect`)
+  const port = Number(match?.[2] ?? DEFAULT_PORTS[name])
+  const domain = match?.[3]
+  if (port > 65_535) throw wrong(`${port} is no port`)
+  if (name === 'e2b') return { e2b: { port, ...(domain === undefined ? {} : { domain }) } }
+  if (domain !== undefined) throw wrong('pandastack has no domain')
+  return { pandastack: { port } }
 }
 
 function wrong(why: string): HearthError {
   return new HearthError('invalid_request', `--dialect: ${why}`, {
-    suggestion: 'Give e2b=PORT, e2b=PORT,DOMAIN or none.',
+    suggestion: 'Give e2b=PORT, e2b=PORT,DOMAIN, pandastack=PORT or none.',
   })
 }

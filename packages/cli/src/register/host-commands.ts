@@ -38,9 +38,8 @@ function addUp(program: Command, finish: Finish): void {
     )
     .option(
       '--dialect <name=port>',
-      "another vendor's API: e2b=PORT or e2b=PORT,DOMAIN, or none (default: e2b=7071 on loopback)",
+      "another vendor's API: e2b=PORT[,DOMAIN], pandastack=PORT, or none (repeatable; default on loopback: e2b=7071, pandastack=7072)",
       collectWord,
-      [],
     )
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
     .action(async (options: UpOptions) => finish(await (await import('../commands/up.ts')).up(options)))

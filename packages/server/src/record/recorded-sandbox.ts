@@ -63,7 +63,8 @@ function overriding<Target extends object>(target: Target, methods: Partial<Targ
     get(_, name) {
       if (Object.hasOwn(methods, name)) return Reflect.get(methods, name)
       const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      // Not a bound function: `await using` takes that for none at all.
+      return typeof value === 'function' ? (...args: unknown[]): unknown => Reflect.apply(value, target, args) : value
     },
   })
 }

@@ -4,10 +4,6 @@ import { z } from 'zod'
 /** The entry among a sandbox's metadata that says how this dialect made it. Clients of the dialect neither see nor set it. */
 export const MARK_KEY = 'hearth.e2b'
 
-/** Entries that choose the rung. They stay visible. */
-export const RUNG_KEY = 'hearth.rung'
-export const AT_LEAST_KEY = 'hearth.atLeast'
-
 const markSchema = z.object({
   /** What was asked for as the template. */
   template: z.string(),

@@ -1,7 +1,8 @@
-import { BOUNDS, environmentSchema, HearthError, parseInput, rungSchema, type CreateSandbox } from '@hearth/contract'
+import { BOUNDS, environmentSchema, HearthError, type CreateSandbox } from '@hearth/contract'
 import { z } from 'zod'
 import { unsupported } from '../failures.ts'
-import { AT_LEAST_KEY, MARK_KEY, refuseMark, RUNG_KEY, writeMark } from '../mark.ts'
+import { rungOf } from '../../rung-choice.ts'
+import { MARK_KEY, refuseMark, writeMark } from '../mark.ts'
 import type { Answer, Call } from './call.ts'
 import { networkSchema, policyOf } from './network.ts'
 import { rootOf } from './templates.ts'
@@ -78,13 +79,5 @@ function requireSupported(body: Create): void {
   }
   if (autoPause === true && (body.timeout ?? 0) * 1000 > PAUSED_MS) {
     throw new HearthError('invalid_request', `timeout: must be at most ${PAUSED_MS / 3_600_000} hours with autoPause`)
-  }
-}
-
-function rungOf(metadata: Readonly<Record<string, string>>): Pick<CreateSandbox, 'rung' | 'atLeast'> {
-  const { [RUNG_KEY]: rung, [AT_LEAST_KEY]: atLeast } = metadata
-  return {
-    ...(rung === undefined ? {} : { rung: parseInput(rungSchema, rung, `metadata.${RUNG_KEY}`) }),
-    ...(atLeast === undefined ? {} : { atLeast: parseInput(rungSchema, atLeast, `metadata.${AT_LEAST_KEY}`) }),
   }
 }

@@ -1,0 +1,36 @@
+import { HearthError, newId, type SandboxId } from '@hearth/contract'
+
+export interface CodeSession {
+  readonly id: string
+  readonly sandbox: SandboxId
+  readonly createdAt: Date
+}
+
+const MOST_SESSIONS = 1000
+
+/** Which interpreters clients have asked for. Their variables live in the sandbox; what is lost here with a restart is only the names. */
+export class CodeSessions {
+  readonly #sessions = new Map<string, CodeSession>()
+
+  open(sandbox: SandboxId): CodeSession {
+    const session = { id: newId('code'), sandbox, createdAt: new Date() }
+    this.#sessions.set(session.id, session)
+    const [oldest] = this.#sessions.keys()
+    if (this.#sessions.size > MOST_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest)
+    return session
+  }
+
+  of(sandbox: SandboxId): CodeSession[] {
+    return [...this.#sessions.values()].filter((session) => session.sandbox === sandbox)
+  }
+
+  get(id: string, sandbox: SandboxId): CodeSession {
+    const session = this.#sessions.get(id)
+    if (session?.sandbox !== sandbox) throw new HearthError('not_found', 'there is no such session')
+    return session
+  }
+
+  close(id: string, sandbox: SandboxId): void {
+    this.#sessions.delete(this.get(id, sandbox).id)
+  }
+}

@@ -1,0 +1,137 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { HearthError } from '@hearth/contract'
+import { bearerToken } from '../../http/access/key-cache.ts'
+import { requireScope } from '../../http/access/scopes.ts'
+import { closeAfterAnswer } from '../../http/bodies/lingering-close.ts'
+import { refuseSocket } from '../../http/failures.ts'
+import type { Operation } from '../../http/operation.ts'
+import type { Operations } from '../../http/operations.ts'
+import { sendEmpty, sendJson } from '../answers.ts'
+import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
+import { ACCOUNT_ROUTES } from './account-routes.ts'
+import { Call, type PandaStack, type Route } from './call.ts'
+import { CodeSessions } from './code-sessions.ts'
+import { COMMAND_ROUTES } from './command-routes.ts'
+import { COPY_ROUTES } from './copy-routes.ts'
+import { refuse, unsupported } from './failures.ts'
+import { FILE_ROUTES } from './file-routes.ts'
+import { forwardToPort, PORT_ROUTES } from './port-routes.ts'
+import { SANDBOX_ROUTES } from './sandbox-routes.ts'
+import { TEMPLATE_ROUTES } from './templates.ts'
+
+export interface PandaStackOptions {
+  /** 0 for a free one. */
+  readonly port: number
+  /** The server starts without it when its port is taken. */
+  readonly optional?: boolean
+}
+
+const ROUTES = [
+  ...SANDBOX_ROUTES,
+  ...COMMAND_ROUTES,
+  ...FILE_ROUTES,
+  ...COPY_ROUTES,
+  ...PORT_ROUTES,
+  ...TEMPLATE_ROUTES,
+  ...ACCOUNT_ROUTES,
+].map((route) => ({
+  ...route,
+  pattern: new RegExp(`^/v1${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]{1,512})')}$`),
+}))
+
+const PROXY = /^\/v1\/sandboxes\/(?<id>[^/]{1,64})\/proxy\/(?<port>\d{1,5})(?<path>\/.*)?$/
+/** What the vendor hosts besides sandboxes. */
+const ELSEWHERE = /^\/v1\/(functions|schedules|databases|apps|volumes|preview-repos|repos|orgs|mcp)\b/
+
+/** PandaStack's API on a listener of its own. */
+export function pandastackDialect({ port, optional = false }: PandaStackOptions): DialectListening {
+  return { name: 'pandastack', port, optional, open: (context) => new PandaStackDialect(context) }
+}
+
+class PandaStackDialect implements Dialect {
+  readonly #shared: PandaStack
+  readonly #operations: Operations
+
+  constructor({ services, operations }: DialectContext) {
+    this.#shared = { services, sessions: new CodeSessions() }
+    this.#operations = operations
+  }
+
+  request(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
+    void this.#handle(incoming, outgoing, operation)
+  }
+
+  /** Nothing that the vendor's SDK calls is one. */
+  upgrade(incoming: IncomingMessage, socket: Duplex): void {
+    const operation = this.#operations.beginUpgrade(incoming, socket, () => 501)
+    operation.name = 'pandastack.unknown'
+    socket.on('error', () => socket.destroy())
+    refuseSocket(socket, operation.failed(unsupported('WebSockets')), operation.requestId)
+  }
+
+  async close(): Promise<void> {
+    // Nothing is held.
+  }
+
+  async #handle(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): Promise<void> {
+    operation.name = 'pandastack.unknown'
+    try {
+      const [path, query] = splitOnce(incoming.url ?? '/')
+      if (path === '/healthz' || path === '/health') return sendEmpty(outgoing, 204)
+      const { access } = this.#shared.services
+      const caller = access.caller(
+        await access.verify(bearerToken(incoming.headers.authorization ?? ''), incoming),
+        operation,
+      )
+      const proxied = PROXY.exec(path)?.groups
+      const route = proxied === undefined ? find(incoming.method ?? 'GET', path) : null
+      const parameters = route?.parameters ?? { id: proxied?.['id'] ?? '' }
+      const call = new Call(this.#shared, {
+        incoming,
+        outgoing,
+        operation,
+        caller,
+        query: new URLSearchParams(query),
+        parameters,
+      })
+      operation.name = route?.route.name ?? 'pandastack.proxy'
+      requireScope(caller.scopes, route?.route.scope ?? 'ports')
+      if (route === null) {
+        const target = `${proxied?.['path'] ?? '/'}${query === '' ? '' : `?${query}`}`
+        return await forwardToPort(call, Number(proxied?.['port']), target)
+      }
+      const answer = await route.route.handle(call)
+      if (answer === null) return
+      if (answer.json === undefined) sendEmpty(outgoing, answer.status)
+      else sendJson(outgoing, answer.status, answer.json)
+    } catch (error) {
+      const failure = operation.failed(error)
+      if (!outgoing.headersSent) closeAfterAnswer(incoming, outgoing)
+      refuse(outgoing, failure)
+    }
+  }
+}
+
+function splitOnce(url: string): [string, string] {
+  const at = url.indexOf('?')
+  return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
+}
+
+function find(method: string, path: string): { readonly route: Route; readonly parameters: Record<string, string> } {
+  for (const route of ROUTES) {
+    const match = route.method === method ? route.pattern.exec(path) : null
+    if (match !== null) return { route, parameters: decoded(match.groups ?? {}) }
+  }
+  const [, service] = ELSEWHERE.exec(path) ?? []
+  if (service !== undefined) throw unsupported(service)
+  throw new HearthError('not_found', 'there is nothing at this path')
+}
+
+function decoded(groups: Readonly<Record<string, string>>): Record<string, string> {
+  try {
+    return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]))
+  } catch {
+    throw new HearthError('invalid_request', 'the path is not encoded as it should be')
+  }
+}
