@@ -50,7 +50,7 @@ describe('secrets and policies', () => {
     )
     const shown = await hearth.json<PolicyView>(['policy', 'show', id, '--json'])
     expect(shown.effective.allow.map(({ name, ports }) => [name, ports])).toEqual([
-      ['one.example.com', undefined],
+      ['one.example.com', [443, 80]],
       ['api.example.com', [8443]],
       [expect.stringContaining('npm'), [443]],
     ])
@@ -59,6 +59,13 @@ describe('secrets and policies', () => {
     const inside = await hearth.run(['exec', id, '--', 'printenv', 'KEY'])
     expect(inside.stdout.trim().length).toBe(VALUE.length)
     expect(inside.stdout).not.toContain(VALUE)
+    // What is shown is a policy itself.
+    const again = join(hearth.home, 'again.json')
+    const printed = await hearth.run(['policy', 'show', id])
+    expect(printed.stderr).toBe('it uses the secret API_KEY\n')
+    writeFileSync(again, printed.stdout)
+    const same = await hearth.json<PolicyView>(['policy', 'set', id, '--policy', again, '--json'])
+    expect(same.effective).toEqual(shown.effective)
     const changed = await hearth.json<PolicyView>(['policy', 'set', id, '--allow', 'two.example.com', '--json'])
     expect(changed.effective).toMatchObject({ allow: [{ name: 'two.example.com' }], deny: [] })
     expect((await hearth.run(['policy', 'show', '--preset', 'npm'])).stdout).toContain('"ports": [')

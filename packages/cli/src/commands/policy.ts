@@ -24,7 +24,7 @@ export async function showPolicy(
     return 0
   }
   const view = await withServer(options, async (hearth) => await (await findSandbox(hearth, name ?? '')).policy())
-  await show(options.json === true ? view : shown(view), options)
+  await showView(view, options)
   return 0
 }
 
@@ -37,12 +37,14 @@ export async function setPolicy(name: string, options: ServerOptions & PolicyOpt
     const sandbox = await findSandbox(hearth, name)
     return await sandbox.setPolicy(policy)
   })
-  await show(options.json === true ? view : shown(view), options)
+  await showView(view, options)
   return 0
 }
 
-function shown({ effective, secrets }: PolicyView): object {
-  return { ...effective, ...(secrets.length === 0 ? {} : { secrets: secrets.map(({ secret }) => secret) }) }
+async function showView(view: PolicyView, options: ServerOptions): Promise<void> {
+  await show(options.json === true ? view : view.effective, options)
+  if (options.json === true || options.quiet === true) return
+  for (const { secret } of view.secrets) process.stderr.write(`it uses the secret ${secret}\n`)
 }
 
 /** The smallest policy that would have allowed what a sandbox did. What no rule can say exactly is told beside it. */

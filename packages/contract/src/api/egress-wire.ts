@@ -24,7 +24,7 @@ export const policyViewSchema = z
   .object({
     /** As it was asked for. */
     policy: putPolicySchema,
-    /** What is in force: presets and short forms written out. */
+    /** What is in force: presets, short forms and ports written out. */
     effective: z.object({
       mode: z.enum(['enforce', 'audit']),
       allow: z.array(ruleSchema),

@@ -16,14 +16,14 @@ afterAll(async () => {
   await home[Symbol.asyncDispose]()
 })
 
-async function timeline(id: string): Promise<readonly StoredEvent[]> {
-  return (await server.store.events.page({ sandboxId: id, limit: 1000 })).events
+async function timeline(id: string, from = server): Promise<readonly StoredEvent[]> {
+  return (await from.store.events.page({ sandboxId: id, limit: 1000 })).events
 }
 
 /** Waits until the timeline has an entry like this. */
-async function until(id: string, type: string, data: Record<string, unknown> = {}): Promise<void> {
+async function until(id: string, type: string, data: Record<string, unknown> = {}, from = server): Promise<void> {
   await expect
-    .poll(() => timeline(id), { timeout: 20_000 })
+    .poll(() => timeline(id, from), { timeout: 20_000 })
     .toEqual(
       expect.arrayContaining([expect.objectContaining({ type, data: expect.objectContaining(data) as unknown })]),
     )
@@ -103,19 +103,12 @@ describe('what happens in a sandbox', () => {
     await first.store.secrets.remove(caller.tenantId, 'GONE')
     await first[Symbol.asyncDispose]()
     await sleep(400)
-    server = await swap(server, await other.start({ housekeeping: { activityMs: 200 } }))
-    await until(id, 'command.exited', { exitCode: 5, step: 'before' })
-    expect(await server.store.events.verify(caller.tenantId, id)).toMatchObject({ valid: true })
-    expect(await server.run(id, 'echo $GONE')).toMatch(/^\S{10,}\n$/)
-    await server[Symbol.asyncDispose]()
-    server = await home.start({ housekeeping: { activityMs: 200 } })
+    await using second = await other.start({ housekeeping: { activityMs: 200 } })
+    await until(id, 'command.exited', { exitCode: 5, step: 'before' }, second)
+    expect(await second.store.events.verify(caller.tenantId, id)).toMatchObject({ valid: true })
+    expect(await second.run(id, 'echo $GONE')).toMatch(/^\S{10,}\n$/)
   })
 })
-
-async function swap(old: TestServer, next: TestServer): Promise<TestServer> {
-  await old[Symbol.asyncDispose]()
-  return next
-}
 
 describe('the recorder', () => {
   const refusal = (message: string): RecordEntry => ({

@@ -121,7 +121,7 @@ function fullRule(rule: string | Rule): Rule {
   return parseInput(ruleSchema, port === undefined ? { name } : { name, ports: [Number(port)] }, 'policy')
 }
 
-function portsOf(rule: Rule): readonly number[] {
+export function portsOf(rule: Rule): readonly number[] {
   return rule.ports ?? DEFAULT_PORTS
 }
 

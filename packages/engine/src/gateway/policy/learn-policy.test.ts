@@ -132,7 +132,7 @@ describe('a policy that is learned from a record', () => {
         { name: 'a.test', ports: [22] },
         { name: expect.stringContaining('npm') as unknown, ports: [443] },
       ],
-      deny: [{ name: 'b.test' }],
+      deny: [{ name: 'b.test', ports: [443, 80] }],
       budgets: {},
     })
   })
