@@ -48,6 +48,18 @@ describe('the dialer', () => {
     socket.destroy()
   })
 
+  it('gives up when nobody waits any more, but never a connection that was made', async () => {
+    const dialer = new Dialer(async () => ['127.0.0.1'])
+    const abort = new AbortController()
+    const socket = await dialer.dial('a.test', port, { addresses: ['127.0.0.0/8'], signal: abort.signal })
+    abort.abort()
+    expect(socket.destroyed).toBe(false)
+    socket.destroy()
+    await expect(
+      dialer.dial('a.test', port, { addresses: ['127.0.0.0/8'], signal: abort.signal }),
+    ).rejects.toMatchObject({ name: 'AbortError' })
+  })
+
   it('says that a name has no address, and that nobody listens', async () => {
     const none = new Dialer(() => Promise.reject(new Error('ENOTFOUND')))
     await expect(none.dial('a.test', port, { addresses: [] })).rejects.toMatchObject({

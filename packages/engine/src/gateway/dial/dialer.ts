@@ -53,19 +53,22 @@ async function systemResolve(name: string): Promise<readonly string[]> {
   return (await lookup(name, { all: true, order: 'ipv4first' })).map(({ address }) => address)
 }
 
+/** The signal and the time limit are for the connecting alone: a connection that was made lives as long as its owner wants. */
 function connectTo(host: string, port: number, signal: AbortSignal | undefined): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  const timeout = AbortSignal.timeout(CONNECT_MS)
-  const socket = connect({
-    host,
-    port,
-    allowHalfOpen: true,
-    noDelay: true,
-    signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
-  })
-  socket.once('error', reject)
-  socket.once('connect', () => {
+  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true })
+  const abandon = (): void => void socket.destroy(new Error('nobody waits for it any more'))
+  const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${CONNECT_MS} ms`)), CONNECT_MS)
+  signal?.addEventListener('abort', abandon, { once: true })
+  const settle = (): void => {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abandon)
     socket.off('error', reject)
+  }
+  socket.once('error', reject)
+  socket.once('close', settle)
+  socket.once('connect', () => {
+    settle()
     resolve(socket)
   })
   return promise
