@@ -16,8 +16,7 @@ export class ProcessHandles {
 
   async control<T>(sandbox: Sandbox, id: number, work: (process: Process) => Promise<T>): Promise<T> {
     const name = `${sandbox.id}/${id}`
-    const held = this.#held.get(name) ?? { attaching: attach(sandbox, id), users: 0, timer: null }
-    this.#held.set(name, held)
+    const held = this.#held.get(name) ?? this.#hold(name, sandbox, id)
     if (held.timer !== null) clearTimeout(held.timer)
     held.timer = null
     held.users++
@@ -31,6 +30,15 @@ export class ProcessHandles {
       held.users--
       if (held.users === 0) this.#leave(name, held)
     }
+  }
+
+  #hold(name: string, sandbox: Sandbox, id: number): Held {
+    const held: Held = { attaching: sandbox.attach(id, { offset: AT_THE_END }), users: 0, timer: null }
+    this.#held.set(name, held)
+    // What it writes meanwhile is thrown away here, so that it does not wait for a reader; how it ends is told to others. One whose machine
+    // is gone, for example since the sandbox was hibernated, is of no use when that has another.
+    held.attaching.then((process) => process.wait()).catch(() => this.#forget(name, held))
+    return held
   }
 
   #leave(name: string, held: Held): void {
@@ -55,13 +63,6 @@ export class ProcessHandles {
       await detach(held)
     }
   }
-}
-
-async function attach(sandbox: Sandbox, id: number): Promise<Process> {
-  const process = await sandbox.attach(id, { offset: AT_THE_END })
-  // What it writes meanwhile is thrown away here, so that it does not wait for a reader; how it ends is told to others.
-  process.wait().catch(() => {})
-  return process
 }
 
 async function detach(held: Held): Promise<void> {
