@@ -48,7 +48,7 @@ export interface HearthOptions extends GatewayOptions {
   readonly home?: string
   /** Another guest binary than the built one. */
   readonly guest?: string
-  /** Keepers held ready for the next creates. Default 2; 0 for a program that makes one sandbox. */
+  /** Keepers held ready for the next creates, and copies of a snapshot that was just used. Default 2; 0 for a program that makes one sandbox. */
   readonly spareKeepers?: number
   /** Machines that run before anybody asks for them. Default: none, unless `HEARTH_POOL` is `on`. With `HEARTH_POOL=off` there is none in any case. */
   readonly pool?: PoolOptions | false

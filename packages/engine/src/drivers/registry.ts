@@ -22,14 +22,14 @@ export class DriverRegistry {
   readonly drivers: readonly Driver[]
   #probed: Promise<ProbedDriver[]> | null = null
 
-  constructor(paths: HostPaths, facts: HostFacts, spareKeepers: number) {
+  constructor(paths: HostPaths, facts: HostFacts, spares: number) {
     const cgroups = new Cgroups(facts.cgroups)
     this.services = {
       paths,
       facts,
       cgroups,
-      keepers: new KeeperPool(paths.guest, paths.home, cgroups, spareKeepers),
-      disks: new DiskAreas(paths, facts),
+      keepers: new KeeperPool(paths.guest, paths.home, cgroups, spares),
+      disks: new DiskAreas(paths, facts, spares),
       ids: new IdRanges(paths.home),
       probes: new ProbeCache(paths),
     }

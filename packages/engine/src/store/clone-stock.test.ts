@@ -25,7 +25,7 @@ describe.runIf(process.getuid?.() === 0)('clones that are made ahead', { timeout
     await using stage = await Stage.open({ btrfs: '256M' })
     const { store } = stage.paths
     const ahead = async (): Promise<string[]> => await readdir(join(store, 'ahead'))
-    const stock = new CloneStock(stage.paths)
+    const stock = new CloneStock(stage.paths, 2)
     const snapshot = await snapshotOn(stage)
     const target = (name: string): string => join(store, name)
     expect(stock.take(snapshot, LIMIT, target('none'))).toBe(false)
@@ -47,7 +47,7 @@ describe.runIf(process.getuid?.() === 0)('clones that are made ahead', { timeout
 
   it('of a process that has died are swept, those of one that lives stay', async () => {
     await using stage = await Stage.open({ btrfs: '256M' })
-    const stock = new CloneStock(stage.paths)
+    const stock = new CloneStock(stage.paths, 2)
     stock.take(await snapshotOn(stage), LIMIT, '/nowhere')
     await stock.fill()
     const directory = join(stage.paths.store, 'ahead')

@@ -7,8 +7,6 @@ import { isAlive, ownIdentity } from '../host/process-identity.ts'
 import type { StoredSnapshot } from './snapshot-manifest.ts'
 import { runStore } from './store-helper.ts'
 
-/** Of each snapshot that was used lately. */
-const READY = 2
 const MOST_SNAPSHOTS = 4
 /** A create under way shall not wait for the next one's files. */
 const REFILL_DELAY_MS = 40
@@ -29,6 +27,7 @@ interface Clones {
  */
 export class CloneStock {
   readonly #paths: HostPaths
+  readonly #ready: number
   readonly #directory: string
   readonly #clones = new Map<SnapshotId, Clones>()
   #filling: Promise<void> = Promise.resolve()
@@ -36,13 +35,16 @@ export class CloneStock {
   #idle: NodeJS.Timeout | undefined
   #disposed = false
 
-  constructor(paths: HostPaths) {
+  /** `ready`: how many wait of each snapshot that was used lately. */
+  constructor(paths: HostPaths, ready: number) {
     this.#paths = paths
+    this.#ready = ready
     this.#directory = join(paths.store, 'ahead')
   }
 
   /** Puts one in that place. False when none is ready. */
   take(snapshot: StoredSnapshot, limitBytes: number, target: string): boolean {
+    if (this.#ready === 0) return false
     const found = this.#clones.get(snapshot.id)
     const fits = found?.limitBytes === limitBytes
     const clone = fits ? found.ready.shift() : undefined
@@ -75,7 +77,7 @@ export class CloneStock {
     if (this.#disposed) return
     await this.#empty(MOST_SNAPSHOTS)
     for (const { source, limitBytes, ready } of this.#clones.values()) {
-      while (ready.length < READY && !this.#disposed) {
+      while (ready.length < this.#ready && !this.#disposed) {
         const clone = this.#path()
         mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
         const done = runStore(this.#paths.guest, 'clone', source, clone, String(limitBytes))

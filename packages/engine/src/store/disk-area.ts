@@ -34,10 +34,11 @@ export class DiskAreas {
   readonly #stock: CloneStock
   #kind: Promise<'quota' | 'memory'> | null = null
 
-  constructor(paths: HostPaths, facts: HostFacts) {
+  /** `spares`: how many copies of a snapshot's files are made ahead of the next sandboxes. */
+  constructor(paths: HostPaths, facts: HostFacts, spares: number) {
     this.#paths = paths
     this.#facts = facts
-    this.#stock = new CloneStock(paths)
+    this.#stock = new CloneStock(paths, spares)
   }
 
   kind(): Promise<'quota' | 'memory'> {
