@@ -3,8 +3,12 @@ import { connect as connectHttp2, constants, type ClientHttp2Session } from 'nod
 import { connect as connectTcp } from 'node:net'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createServer } from 'node:https'
+import { connect as connectTls } from 'node:tls'
+import { callbackify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startGateway, type TestGateway } from './inspected.fixture.ts'
+import { CertificateAuthority } from '../tls/authority.ts'
+import { listening, startGateway, type TestGateway } from './inspected.fixture.ts'
 import { curlFor, startServer, type Curl, type TestServer } from './servers.fixture.ts'
 
 const NAME = 'api.test'
@@ -168,6 +172,48 @@ describe('inspected connections', () => {
     }
     await ended
     expect((await curl('--http2', url('/after'))).status).toBe(200)
+  })
+
+  it('a server without HTTP/2 is spoken to as it can', async () => {
+    const authority = await CertificateAuthority.create()
+    const old = createServer(
+      { SNICallback: callbackify((name: string) => authority.contextFor(name)) },
+      (request, response) => {
+        if (request.url === '/switch') {
+          request.socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: odd\r\nConnection: Upgrade\r\n\r\nodd')
+        } else response.end(`${request.httpVersion} ${request.headers.cookie}`)
+      },
+    ).listen(0, '127.0.0.1')
+    const upstreamPort = await listening(old)
+    const to = await startGateway({ name: NAME, upstreamPort, upstreamRoot: authority.certificate })
+    const client = await curlFor(NAME, to.port, to.root)
+    const address = `https://${NAME}:${to.port}`
+    const answers = await client.curl(
+      '--http2',
+      '-H',
+      'cookie: a=1',
+      '-H',
+      'cookie: b=2',
+      `${address}/1`,
+      `${address}/2`,
+    )
+    expect(answers.head).toMatch(/^HTTP\/2 200/)
+    expect(answers.body.match(/1\.1 a=1; b=2/g)).toHaveLength(2)
+    expect(await client.curl('--http2', `${address}/switch`)).toMatchObject({ status: 502 })
+    to.close()
+    old.close()
+    await client.remove()
+  })
+
+  it('what is sent after a refusal is thrown away, up to a limit', async () => {
+    const socket = connectTls({ host: '127.0.0.1', port: gateway.port, servername: NAME, ca: gateway.root })
+    socket.on('error', () => socket.destroy())
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write('POST /secret/x HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000000\r\n\r\n')
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 403/)
+    socket.write(Buffer.alloc(LIMITS.discardBytes + 65_536))
+    await closed
   })
 
   it('a client that sends its head too slowly, or nothing, is cut off', async () => {

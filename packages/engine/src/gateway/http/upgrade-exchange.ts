@@ -70,7 +70,6 @@ async function join(
   const lines = scrubHeaders(response.headers, connection).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
   const server = response.socket
-  server.on('error', () => server.destroy())
   socket.once('close', () => server.destroy())
   if (head.length > 0) socket.unshift(head)
   if (response.rest.length > 0) server.unshift(response.rest)

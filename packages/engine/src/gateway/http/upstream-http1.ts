@@ -27,7 +27,10 @@ export function requestHttp1(agent: Agent, outgoing: Outgoing, proceed: Proceed,
   promise.catch(() => undefined)
   request.once('response', (response) => resolve(responseOf(response)))
   request.once('continue', proceed)
+  let taken: Duplex | null = null
   request.once('upgrade', (response: IncomingMessage, socket: Duplex, rest: Buffer) => {
+    taken = socket
+    socket.on('error', () => socket.destroy())
     const switched: Switched = { ...responseOf(response), socket, rest }
     resolve(switched)
   })
@@ -41,7 +44,11 @@ export function requestHttp1(agent: Agent, outgoing: Outgoing, proceed: Proceed,
       if (trailers.length > 0) request.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]))
       request.end()
     },
-    abort: () => void request.destroy(),
+    abort: () => {
+      request.destroy()
+      // A request lets go of the connection whose protocol was changed.
+      taken?.destroy()
+    },
   }
 }
 
