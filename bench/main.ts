@@ -4,6 +4,7 @@ import { runApiBench } from './api/run-api-bench.ts'
 import { runCliBench } from './cli/run-cli-bench.ts'
 import { runDialectBench } from './dialects/run-dialect-bench.ts'
 import { runForkBench } from './fork/run-fork-bench.ts'
+import { runGatewayBench } from './gateway/run-gateway-bench.ts'
 import { runPoolBench } from './pool/run-pool-bench.ts'
 import type { BenchReport } from './report/bench-report.ts'
 import { table } from './report/table.ts'
@@ -16,6 +17,7 @@ export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<
   cli: runCliBench,
   dialects: runDialectBench,
   fork: runForkBench,
+  gateway: runGatewayBench,
   pool: runPoolBench,
 }
 
