@@ -84,7 +84,7 @@ export class Comparisons {
   }
 
   async #base(sandbox: EmbeddedSandbox, since: 'template' | 'origin' | SnapshotId): Promise<StoredSnapshot | null> {
-    const { origin = null, rung } = sandbox.info
+    const { origin, rung } = sandbox.info
     const id = since === 'template' ? null : since === 'origin' ? origin : since
     if (id === null) return null
     const base = await this.#home.snapshots.stored(id)
