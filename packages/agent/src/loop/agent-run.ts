@@ -11,11 +11,12 @@ import { nextMove, type Stop } from './next-move.ts'
 import type { AgentResult, Diff, ResumeOptions } from './options.ts'
 import { LogFailure, type Recorder } from './recorder.ts'
 import type { PendingCall, RunState } from './run-state.ts'
-import { admit, attempt, isSandboxLost, runTool } from './run-tool.ts'
+import { reach } from './reach.ts'
+import { admit, attempt, isLinkLost, isSandboxLost, runTool } from './run-tool.ts'
 import { judgeSubmission } from './submission.ts'
 
 const INTERRUPTED =
-  'interrupted: the agent was stopped while this ran. It may have taken effect in part or in whole; what was still running was ended. Look before you repeat it.'
+  'interrupted: the agent was stopped or lost the sandbox while this ran. It may have taken effect in part or in whole; what was still running was ended. Look before you repeat it.'
 
 type Started = NonNullable<RunState['started']>
 
@@ -162,12 +163,7 @@ export class AgentRun {
       })
     if (begun !== null) {
       const tool = this.#tools.find((one) => one.name === call.name)
-      const context = this.#context()
-      const { text } = await attempt(async () => {
-        await tool?.abandon?.(begun.input, context)
-        return { text: INTERRUPTED }
-      }, context.signal)
-      return await end('interrupted', text === INTERRUPTED ? text : `${INTERRUPTED} (${text})`)
+      return await end('interrupted', await this.#abandon(tool, begun.input))
     }
     const admission = await admit(this.#tools, call, this.#options, this.#control.signal)
     if ('outcome' in admission) return await end(admission.outcome, admission.text)
@@ -178,8 +174,20 @@ export class AgentRun {
       return await end(accepted ? 'ok' : 'failed', text)
     }
     const result = await runTool(tool, input, this.#context(), this.#options)
+    if (result.unreachable === true) return await end('interrupted', await this.#abandon(tool, input))
     const outcome = result.interrupted === true ? 'interrupted' : result.failed === true ? 'failed' : 'ok'
     await end(outcome, result.text, result.process)
+  }
+
+  /** Ends what may still run of a call, and says what is known of it. */
+  async #abandon(tool: Tool | undefined, input: unknown): Promise<string> {
+    const context = this.#context()
+    await reach(context.sandbox, context.signal)
+    const { text } = await attempt(async () => {
+      await tool?.abandon?.(input, context)
+      return { text: '' }
+    }, context.signal)
+    return text === '' ? INTERRUPTED : `${INTERRUPTED} (${text})`
   }
 
   async #submit(input: unknown): Promise<{ accepted: boolean; text: string }> {
@@ -203,12 +211,15 @@ export class AgentRun {
     }
   }
 
-  async #diff(): Promise<Diff> {
+  async #diff(again = true): Promise<Diff> {
     const { base, workdir } = this.#started
     if ('missing' in base) return { available: false, reason: base.missing }
+    const { sandbox } = this.#options
     try {
-      return { available: true, ...(await this.#tracker.changes(base.commit, this.#options.sandbox, workdir)) }
+      await reach(sandbox, this.#control.signal)
+      return { available: true, ...(await this.#tracker.changes(base.commit, sandbox, workdir)) }
     } catch (error) {
+      if (isLinkLost(error) && again) return await this.#diff(false)
       return { available: false, reason: error instanceof Error ? error.message : String(error) }
     }
   }

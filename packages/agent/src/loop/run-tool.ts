@@ -71,6 +71,11 @@ export function isSandboxLost(error: unknown): boolean {
   return HearthError.isInstance(error) && FATAL.has(error.code)
 }
 
+/** The sandbox may be there still: what leads to it has failed, for example because the server is started anew. */
+export function isLinkLost(error: unknown): boolean {
+  return HearthError.isInstance(error) && error.code === 'link_lost'
+}
+
 /** Runs it and the hook after it. What the sandbox refuses is told to the model; a sandbox that is gone is thrown. */
 export async function runTool(tool: Tool, input: unknown, context: ToolContext, rules: Rules): Promise<ToolResult> {
   const result = await attempt(() => tool.run(input, context), context.signal)
@@ -87,6 +92,7 @@ export async function attempt(work: () => Promise<ToolResult>, signal: AbortSign
   try {
     return await work()
   } catch (error) {
+    if (isLinkLost(error)) return { text: messageOf(error), failed: true, interrupted: true, unreachable: true }
     if (isSandboxLost(error)) throw error
     if (signal.aborted) return { text: 'stopped because the run was stopped', failed: true, interrupted: true }
     return { text: `failed: ${messageOf(error)}`, failed: true }

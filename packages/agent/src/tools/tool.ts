@@ -22,8 +22,10 @@ export interface ToolContext {
 export interface ToolResult {
   readonly text: string
   readonly failed?: boolean
-  /** Stopped from outside before its end. */
+  /** Stopped from outside before its end: how far it came is not known. */
   readonly interrupted?: boolean
+  /** Interrupted because the sandbox could not be reached. */
+  readonly unreachable?: boolean
   /** A process that goes on. */
   readonly process?: number
 }
