@@ -148,6 +148,8 @@ function fromPrograms(suite: Suite, { create, servers, entries, resolved, capabi
     async () => {
       await using sandbox = await create()
       const trust = '/etc/ssl/certs/ca-certificates.crt'
+      // Without a policy there is nothing of a network.
+      expect(await output(sandbox, 'cat /etc/resolv.conf')).toBe('')
       const hostile = `set -e; echo kept >/tmp/kept; rm -f /etc/resolv.conf ${trust}; mkdir -p /etc/ssl/certs /.hearth
         ln -s /tmp/kept /etc/resolv.conf; ln -s /tmp/kept /.hearth/certificates.crt; mkfifo ${trust}
         ln -s /tmp/kept /etc/ssl/cert.pem`
