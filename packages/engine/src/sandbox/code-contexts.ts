@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import {
   CODE_LANGUAGES,
   HearthError,
@@ -65,6 +65,8 @@ export class CodeContexts {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#still = promise
     try {
+      // A cell that was let through before has begun its request by then.
+      await nextTurn()
       // An interpreter that got half a request would be of no use to a copy; one that does not take it at once is left out.
       const entries = [...this.#contexts.values()]
       await Promise.race([
