@@ -34,6 +34,8 @@ export function serveHttp1(socket: Duplex, handlers: Http1Handlers, limits: Http
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   })
   server.maxHeadersCount = 0
+  // A client that has sent all it will send still gets its answer.
+  Object.assign(server, { httpAllowHalfOpen: true })
   const waiting = new HeadTimer(socket, limits)
   const serve = (request: IncomingMessage, response: ServerResponse, expectsContinue = false): void => {
     if (!waiting.began()) {
