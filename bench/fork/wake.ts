@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { BenchContext } from '../context.ts'
 import { inTurn } from '../floors/named-floor.ts'
 import { firstOutput } from '../metrics/first-output.ts'
@@ -5,6 +6,8 @@ import type { Measurement, Target } from '../report/row.ts'
 import { settle } from './fork-once.ts'
 
 const TARGET: Target = { kind: 'ratio', value: 1.5 }
+/** The host still writes down the memory, and takes the machine apart, that a sleeper had a moment ago. */
+const REST_MS = 300
 
 /** A sandbox that was hibernated, until a command in it has answered, in turn with one that is made of a snapshot of it. */
 export async function measureWake(context: BenchContext): Promise<Measurement> {
@@ -13,15 +16,19 @@ export async function measureWake(context: BenchContext): Promise<Measurement> {
   try {
     await firstOutput(sleeper, capabilities)
     const { id } = await sleeper.snapshot()
-    const create = async (): Promise<number> => {
+    const rest = async (): Promise<void> => {
       await settle(context)
+      await sleep(REST_MS)
+    }
+    const create = async (): Promise<number> => {
+      await rest()
       const start = performance.now()
       await using sandbox = await hearth.create({ from: id })
       return (await firstOutput(sandbox, capabilities)) - start
     }
     const wake = async (): Promise<number> => {
       await sleeper.hibernate()
-      await settle(context)
+      await rest()
       const start = performance.now()
       sleeper = await hearth.wake(sleeper.id)
       return (await firstOutput(sleeper, capabilities)) - start

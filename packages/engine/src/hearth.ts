@@ -253,6 +253,7 @@ export class Hearth implements AsyncDisposable {
     this.#disposed = true
     await Promise.all([...this.#launcher.live].map(leave))
     this.#launcher.live.clear()
+    await this.#sleepers.settled()
     await this.snapshots.settled()
     await this.pool.dispose()
     if (this.#registry !== null) await (await this.#registry).dispose()

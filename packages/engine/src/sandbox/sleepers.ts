@@ -36,6 +36,9 @@ import {
 import type { Snapshots } from './snapshots.ts'
 import { freeMachine, removeSandbox } from './sweep.ts'
 
+/** What a sandbox slept in is removed by another process, which has to be started. */
+const REMOVAL_DELAY_MS = 500
+
 export interface SleeperParts {
   readonly paths: HostPaths
   readonly snapshots: Snapshots
@@ -53,6 +56,7 @@ export type WakeOptions = SleepOptions & { readonly signal?: AbortSignal }
  */
 export class Sleepers {
   readonly #parts: SleeperParts
+  readonly #removals = new Set<() => Promise<void>>()
   readonly #waking = new Map<SandboxId, Promise<EmbeddedSandbox>>()
 
   constructor(parts: SleeperParts) {
@@ -133,8 +137,8 @@ export class Sleepers {
     const { snapshots, launcher, like, services } = this.#parts
     const directory = this.#directory(id)
     const record = await this.#find(id)
-    const from = withMemory(await snapshots.stored(record.sleep.snapshot), memory)
-    const basis = await like(record)
+    const [stored, basis] = await Promise.all([snapshots.stored(record.sleep.snapshot), like(record)])
+    const from = withMemory(stored, memory)
     writeRecord(directory, record)
     try {
       // What a crash has left of the machine that it had, or of one that was to be its.
@@ -157,11 +161,27 @@ export class Sleepers {
     const lies = layers.includes(id)
     const awake = { ...record, sleep: null, liesOn: lies ? id : null }
     writeRecord(directory, awake)
-    // Nobody waits for it: it is awake all the same, and the next sweep removes what is left.
     const { snapshots } = this.#parts
-    const removal = lies ? manifest.memory !== null && snapshots.keepFiles(id) : snapshots.released(id, null)
-    void Promise.resolve(removal).catch(() => undefined)
+    if (!lies) this.#later(() => snapshots.released(id, null))
+    else if (manifest.memory !== null) this.#later(() => snapshots.keepFiles(id))
     return awake
+  }
+
+  /** Its first command has the processor before. */
+  #later(removal: () => Promise<void>): void {
+    const run = async (): Promise<void> => {
+      clearTimeout(timer)
+      this.#removals.delete(run)
+      // It is awake all the same, and the next sweep removes what is left.
+      await removal().catch(() => undefined)
+    }
+    const timer = setTimeout(() => void run(), REMOVAL_DELAY_MS).unref()
+    this.#removals.add(run)
+  }
+
+  /** Does at once what was put off. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#removals].map((run) => run()))
   }
 
   /** Moves the deadline of one that sleeps. */

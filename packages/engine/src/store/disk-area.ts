@@ -118,12 +118,13 @@ export class DiskAreas {
     if (existsSync(path)) await this.remove({ path, kind: 'quota' })
   }
 
-  /** Makes the files of a sandbox that sleeps in this snapshot, ahead of its wake: where there are no processes to restore, little else takes as long. */
+  /** Makes the files of a sandbox that sleeps in this snapshot, ahead of its wake, which waits for little else as long. */
   async spare(snapshot: StoredSnapshot, limitBytes: number): Promise<void> {
-    const { disk, memory } = snapshot.manifest
-    if (disk.kind !== 'subvolume' || memory !== null) return
-    const path = sparePath(snapshot, limitBytes)
-    await runStore(this.#paths.guest, 'clone', diskOf(snapshot), path, String(limitBytes))
+    const source = diskOf(snapshot)
+    if (snapshot.manifest.disk.kind !== 'subvolume') return
+    // What is no overlay is an image, whose size is its limit.
+    const limit = existsSync(join(source, 'upper')) ? limitBytes : 0
+    await runStore(this.#paths.guest, 'clone', source, sparePath(snapshot, limit), String(limit))
   }
 
   /** Writes out what is in memory alone, which a capture would do. */
