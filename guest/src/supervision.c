@@ -53,7 +53,11 @@ bool supervision_open(void (*reported)(void)) {
   return news.fd >= 0 && source_watch(&news, EPOLLIN);
 }
 
-static void unmap(struct supervision *supervision) { munmap(stacks_of(supervision) - GUARD_BYTES, supervision->mapped); }
+static void unmap(struct supervision *supervision) {
+  // The marks would outlive the memory, and whoever gets this place next would seem to write beyond a stack.
+  ASAN_UNPOISON_MEMORY_REGION(stacks_of(supervision), 2 * STACK_BYTES);
+  munmap(stacks_of(supervision) - GUARD_BYTES, supervision->mapped);
+}
 
 void supervision_close(void) {
   while (spares) {
