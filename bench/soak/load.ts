@@ -30,13 +30,15 @@ export class Load {
   /** Works until the instant, and gives what every call took. */
   async run(until: number): Promise<Latencies> {
     this.#samples = { create: [], exec: [], delete: [] }
-    await Promise.all(Array.from({ length: WORKERS }, () => this.#work(until)))
+    await Promise.all(Array.from({ length: WORKERS }, (_, index) => this.#work(until, index)))
     return this.#samples
   }
 
-  async #work(until: number): Promise<void> {
-    for (let next = performance.now(); next < until; next = Math.max(next + ROUND_MS, performance.now())) {
-      await sleep(next - performance.now())
+  /** Workers begin one after the other, so that the load is even within a round, too. */
+  async #work(until: number, index: number): Promise<void> {
+    const first = performance.now() + (index * ROUND_MS) / WORKERS
+    for (let next = first; next < until; next = Math.max(next + ROUND_MS, performance.now())) {
+      await sleep(Math.max(0, next - performance.now()))
       await this.#measure('create', async () => void this.#alive.push(await this.#hearth.create(SPEC)))
       for (let exec = 0; exec < EXECS; exec++) await this.#use(this.#turn++)
       const oldest = this.#alive.shift()
