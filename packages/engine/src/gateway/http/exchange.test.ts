@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { createServer as createHttpServer } from 'node:http'
 import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
 import { connect as connectTcp } from 'node:net'
 import { writeFile } from 'node:fs/promises'
@@ -215,23 +214,6 @@ describe('inspected connections', () => {
     expect(answer.toString()).toMatch(/^HTTP\/1\.1 403/)
     socket.write(Buffer.alloc(LIMITS.discardBytes + 65_536))
     await closed
-  })
-
-  it('a client that ends its side after the request gets the answer', async () => {
-    const late = createHttpServer((_, response) => void setTimeout(() => response.end('late'), 100)).listen(
-      0,
-      '127.0.0.1',
-    )
-    await once(late, 'listening')
-    const upstreamPort = (late.address() as { port: number }).port
-    const plain = await startGateway({ name: NAME, upstreamPort, upstreamRoot: server.root, secure: false })
-    const socket = connectTcp({ port: plain.port, host: '127.0.0.1', allowHalfOpen: true })
-    socket.end(`GET / HTTP/1.1\r\nHost: ${NAME}:${plain.port}\r\n\r\n`)
-    const pieces: Buffer[] = []
-    for await (const piece of socket) pieces.push(piece as Buffer)
-    expect(Buffer.concat(pieces).toString()).toMatch(/^HTTP\/1\.1 200[^]*late/)
-    plain.close()
-    late.close()
   })
 
   it('a client that sends its head too slowly, or nothing, is cut off', async () => {
