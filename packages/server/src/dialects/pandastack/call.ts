@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HearthError, parseInput, sandboxIdSchema, type Sandbox, type SandboxId, type Scope } from '@hearth/contract'
+import { HearthError, sandboxIdSchema, type Sandbox, type SandboxId, type Scope } from '@hearth/contract'
 import type { z } from 'zod'
 import type { Caller } from '../../control-plane.ts'
 import type { Services } from '../../http/app-env.ts'
-import { readWhole } from '../../http/bodies/read-body.ts'
 import type { Operation } from '../../http/operation.ts'
+import { readJson } from '../json-body.ts'
 import type { CodeSessions } from './code-sessions.ts'
 
 /** What all routes work with. */
@@ -74,10 +74,7 @@ export class Call {
 
   /** The JSON body, checked; one that is missing is an empty object, whatever its type says. */
   async body<Schema extends z.ZodType>(schema: Schema): Promise<z.output<Schema>> {
-    const { jsonBytes, jsonBodyMs } = this.services.limits
-    const bounds = { maximumBytes: jsonBytes, idleMs: jsonBodyMs, totalMs: jsonBodyMs }
-    const text = (await readWhole(this.incoming, bounds)).toString('utf8')
-    return parseInput(schema, parseJson(text), 'body')
+    return await readJson(this.incoming, this.services.limits, schema)
   }
 }
 
@@ -99,13 +96,4 @@ export function routes(group: string, table: Readonly<Record<string, readonly [S
     const [method = '', path = ''] = place.split(' ')
     return { method, path, name: `pandastack.${group}`, scope, handle }
   })
-}
-
-function parseJson(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new HearthError('invalid_request', 'the body is not JSON')
-  }
 }

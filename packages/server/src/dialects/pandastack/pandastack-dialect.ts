@@ -9,6 +9,7 @@ import type { Operation } from '../../http/operation.ts'
 import type { Operations } from '../../http/operations.ts'
 import { sendEmpty, sendJson } from '../answers.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
+import { RouteTable, type Found } from '../route-table.ts'
 import { ACCOUNT_ROUTES } from './account-routes.ts'
 import { Call, type PandaStack, type Route } from './call.ts'
 import { CodeSessions } from './code-sessions.ts'
@@ -27,18 +28,18 @@ export interface PandaStackOptions {
   readonly optional?: boolean
 }
 
-const ROUTES = [
-  ...SANDBOX_ROUTES,
-  ...COMMAND_ROUTES,
-  ...FILE_ROUTES,
-  ...COPY_ROUTES,
-  ...PORT_ROUTES,
-  ...TEMPLATE_ROUTES,
-  ...ACCOUNT_ROUTES,
-].map((route) => ({
-  ...route,
-  pattern: new RegExp(`^/v1${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]{1,512})')}$`),
-}))
+const ROUTES = new RouteTable(
+  [
+    ...SANDBOX_ROUTES,
+    ...COMMAND_ROUTES,
+    ...FILE_ROUTES,
+    ...COPY_ROUTES,
+    ...PORT_ROUTES,
+    ...TEMPLATE_ROUTES,
+    ...ACCOUNT_ROUTES,
+  ],
+  '/v1',
+)
 
 const PROXY = /^\/v1\/sandboxes\/(?<id>[^/]{1,64})\/proxy\/(?<port>\d{1,5})(?<path>\/.*)?$/
 /** What the vendor hosts besides sandboxes. */
@@ -118,20 +119,10 @@ function splitOnce(url: string): [string, string] {
   return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
 }
 
-function find(method: string, path: string): { readonly route: Route; readonly parameters: Record<string, string> } {
-  for (const route of ROUTES) {
-    const match = route.method === method ? route.pattern.exec(path) : null
-    if (match !== null) return { route, parameters: decoded(match.groups ?? {}) }
-  }
+function find(method: string, path: string): Found<Route> {
+  const found = ROUTES.find(method, path)
+  if (found !== null) return found
   const [, service] = ELSEWHERE.exec(path) ?? []
   if (service !== undefined) throw unsupported(service)
   throw new HearthError('not_found', 'there is nothing at this path')
-}
-
-function decoded(groups: Readonly<Record<string, string>>): Record<string, string> {
-  try {
-    return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]))
-  } catch {
-    throw new HearthError('invalid_request', 'the path is not encoded as it should be')
-  }
 }

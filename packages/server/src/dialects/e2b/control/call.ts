@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { HearthError, parseInput, type SandboxId, type Scope } from '@hearth/contract'
+import { HearthError, type SandboxId, type Scope } from '@hearth/contract'
 import type { z } from 'zod'
 import type { Caller } from '../../../control-plane.ts'
-import { readWhole } from '../../../http/bodies/read-body.ts'
 import type { Operation } from '../../../http/operation.ts'
+import { readJson } from '../../json-body.ts'
 import type { E2b } from '../e2b.ts'
 import { fromE2bId } from '../ids.ts'
 
@@ -45,10 +45,7 @@ export class Call {
 
   /** The JSON body, checked; one that is missing is an empty object. */
   async body<Schema extends z.ZodType>(schema: Schema): Promise<z.output<Schema>> {
-    const { jsonBytes, jsonBodyMs } = this.e2b.services.limits
-    const bounds = { maximumBytes: jsonBytes, idleMs: jsonBodyMs, totalMs: jsonBodyMs }
-    const text = (await readWhole(this.incoming, bounds)).toString('utf8')
-    return parseInput(schema, parseJson(text), 'body')
+    return await readJson(this.incoming, this.e2b.services.limits, schema)
   }
 
   /** An integer of the query within bounds. */
@@ -74,13 +71,4 @@ export interface Route {
   readonly name: string
   readonly scope: Scope | null
   readonly handle: (call: Call) => Promise<Answer>
-}
-
-function parseJson(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new HearthError('invalid_request', 'the body is not JSON')
-  }
 }

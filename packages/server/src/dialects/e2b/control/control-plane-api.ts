@@ -5,6 +5,7 @@ import type { Operation } from '../../../http/operation.ts'
 import { apiKey } from '../access/api-key.ts'
 import type { E2b } from '../e2b.ts'
 import { sendEmpty, sendJson } from '../../answers.ts'
+import { RouteTable, type Found } from '../../route-table.ts'
 import { e2bFailure, refuse } from '../failures.ts'
 import { BUILD_ROUTES } from '../builds/build-routes.ts'
 import { Call, type Route } from './call.ts'
@@ -13,10 +14,7 @@ import { OBSERVING_ROUTES } from './observing-routes.ts'
 import { SANDBOX_ROUTES } from './sandbox-routes.ts'
 import { unsupportedRoute } from './unsupported-routes.ts'
 
-const ROUTES = [...SANDBOX_ROUTES, ...COPY_ROUTES, ...OBSERVING_ROUTES, ...BUILD_ROUTES].map((route) => ({
-  ...route,
-  pattern: new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]{1,512})')}$`),
-}))
+const ROUTES = new RouteTable([...SANDBOX_ROUTES, ...COPY_ROUTES, ...OBSERVING_ROUTES, ...BUILD_ROUTES])
 
 /** E2B's REST API. Everything but its health needs a key. */
 export async function handleControlPlane(
@@ -47,21 +45,10 @@ export async function handleControlPlane(
   }
 }
 
-function find(method: string, path: string): { readonly route: Route; readonly parameters: Record<string, string> } {
-  for (const route of ROUTES) {
-    const match = route.method === method ? route.pattern.exec(path) : null
-    if (match === null) continue
-    return { route, parameters: decoded(match.groups ?? {}) }
-  }
+function find(method: string, path: string): Found<Route> {
+  const found = ROUTES.find(method, path)
+  if (found !== null) return found
   const unsupported = unsupportedRoute(method, path)
   if (unsupported !== null) return { route: unsupported, parameters: {} }
   throw new HearthError('not_found', 'there is nothing at this path')
-}
-
-function decoded(groups: Readonly<Record<string, string>>): Record<string, string> {
-  try {
-    return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]))
-  } catch {
-    throw new HearthError('invalid_request', 'the path is not encoded as it should be')
-  }
 }

@@ -3,10 +3,11 @@ import { createGunzip } from 'node:zlib'
 import { guestPathSchema, HearthError, parseInput } from '@hearth/contract'
 import { z } from 'zod'
 import { multipartBoundary, readParts } from '../../../http/bodies/multipart.ts'
-import { readBody, readWhole } from '../../../http/bodies/read-body.ts'
+import { readBody } from '../../../http/bodies/read-body.ts'
 import { fileDownload } from '../../../http/streams/file-download.ts'
 import { sendBytes } from '../../../http/streams/send-bytes.ts'
 import { sendJson } from '../../answers.ts'
+import { readJson } from '../../json-body.ts'
 import { unsupported } from '../failures.ts'
 import { begin, resolvePath, type EnvdCall } from './envd-call.ts'
 
@@ -47,9 +48,7 @@ export async function writeFiles(call: EnvdCall, query: URLSearchParams): Promis
 /** Puts files together to one and removes them. */
 export async function composeFiles(call: EnvdCall): Promise<void> {
   begin(call, 'files.compose', 'files')
-  const { jsonBytes, jsonBodyMs } = call.e2b.services.limits
-  const text = await readWhole(call.incoming, { maximumBytes: jsonBytes, idleMs: jsonBodyMs, totalMs: jsonBodyMs })
-  const { source_paths: sources, destination } = parseInput(composeSchema, parseJson(text), 'body')
+  const { source_paths: sources, destination } = await readJson(call.incoming, call.e2b.services.limits, composeSchema)
   const paths = await Promise.all(sources.map((source) => filePath(call, source)))
   const { files } = call.sandbox
   const all = async function* (): AsyncGenerator<Uint8Array> {
@@ -133,12 +132,4 @@ async function drained(stream: NodeJS.EventEmitter): Promise<void> {
     stream.once('drain', resolve)
     stream.once('close', resolve)
   })
-}
-
-function parseJson(text: Buffer): unknown {
-  try {
-    return JSON.parse(text.toString('utf8'))
-  } catch {
-    throw new HearthError('invalid_request', 'the body is not JSON')
-  }
 }
