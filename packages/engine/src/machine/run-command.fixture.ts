@@ -4,6 +4,11 @@ import type { Machine } from './machine.ts'
 
 /** What a command in a machine says, both streams together. */
 export async function runCommand(machine: Machine, command: Command): Promise<string> {
+  return (await executeIn(machine, command)).stdout
+}
+
+/** How a command in a machine ends, with both streams together. */
+export async function executeIn(machine: Machine, command: Command): ReturnType<typeof collectOutput> {
   const spec = {
     command,
     env: {},
@@ -14,5 +19,5 @@ export async function runCommand(machine: Machine, command: Command): Promise<st
     stdin: 'none',
     mergeOutput: true,
   } as const
-  return (await collectOutput(await machine.spawn(spec), BOUNDS.frameBytes)).stdout
+  return await collectOutput(await machine.spawn(spec), BOUNDS.frameBytes)
 }

@@ -2,7 +2,6 @@ import { mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
-  BOUNDS,
   DEFAULT_LIMITS,
   newSandboxId,
   newSnapshotId,
@@ -15,7 +14,7 @@ import { readResources } from '../../drivers/machine-resources.ts'
 import { readHostFacts } from '../../host/facts.ts'
 import { hostPaths, type HostPaths } from '../../host/host.ts'
 import type { Machine } from '../../machine/machine.ts'
-import { collectOutput } from '../../sandbox/collect-output.ts'
+import { executeIn } from '../../machine/run-command.fixture.ts'
 import { readHostTemplate } from '../../templates/host-template.ts'
 import type { CapturedArea } from '../disk-area.ts'
 import { ensureStore, removeStore } from '../loop-store.ts'
@@ -136,17 +135,7 @@ export function manifestOf(
 }
 
 async function run(machine: Machine, command: string): Promise<string> {
-  const process = await machine.spawn({
-    command,
-    env: {},
-    cwd: null,
-    user: null,
-    timeoutMs: 30_000,
-    pty: null,
-    stdin: 'none',
-    mergeOutput: true,
-  })
-  const { stdout, exitCode } = await collectOutput(process, BOUNDS.frameBytes)
+  const { stdout, exitCode } = await executeIn(machine, command)
   if (exitCode !== 0) throw new Error(`${command} ended with ${exitCode}: ${stdout}`)
   return stdout
 }
