@@ -1,4 +1,4 @@
-import { Sandbox, SandboxError, Template } from 'e2b'
+import { Sandbox, SandboxError } from 'e2b'
 import { afterAll, describe, expect, test } from 'vitest'
 import { E2bRaw, json } from './support/e2b-raw.ts'
 import { E2bServer } from './support/e2b-server.ts'
@@ -121,39 +121,11 @@ describe('the life of sandboxes', () => {
         message: expect.stringMatching(message),
       })
     }
-    for (const path of [
-      '/volumes',
-      '/secrets',
-      '/templates',
-      '/events/webhooks',
-      '/teams',
-      `/v2/sandboxes/${sandbox.sandboxId}/logs`,
-    ]) {
+    for (const path of ['/volumes', '/secrets', '/teams', `/v2/sandboxes/${sandbox.sandboxId}/logs`]) {
       expect(json(await raw.control({ path })), path).toMatchObject({ code: 501 })
     }
     expect((await raw.control({ path: '/nothing' })).status).toBe(404)
     await expect(sandbox.updateNetwork({ allowOut: ['10.0.0.1'] })).rejects.toBeInstanceOf(SandboxError)
-  })
-
-  test('builds templates that are made of commands', async () => {
-    const template = Template()
-      .fromTemplate('host')
-      .setEnvs({ FLAVOUR: 'sweet' })
-      .setWorkdir('/home/user/app')
-      .runCmd('echo "made by $FLAVOUR $(whoami)" > made')
-      .runCmd('touch /opt/as-root', { user: 'root' })
-    const said: string[] = []
-    await Template.build(template, 'built-here', { onBuildLogs: ({ message }) => void said.push(message) })
-    expect(said.join()).toContain('RUN touch /opt/as-root')
-    expect([await Template.exists('built-here'), await Template.exists('not-built')]).toEqual([true, false])
-    const made = await Sandbox.create('built-here')
-    const { stdout } = await made.commands.run('pwd; cat made; echo $FLAVOUR; stat -c %U /opt/as-root')
-    expect(stdout).toBe('/home/user/app\nmade by sweet user\nsweet\nroot\n')
-    await made.kill()
-    const wrong = Template().fromTemplate('host').runCmd('echo seen; exit 3')
-    await expect(Template.build(wrong, 'wrong')).rejects.toThrow(/exit status 3/)
-    expect(await Sandbox.deleteSnapshot('built-here')).toBe(true)
-    expect(await Sandbox.list().nextItems()).toHaveLength(1)
   })
 
   test('reaches the names that it is allowed, and nothing else', async () => {

@@ -11,9 +11,9 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ApiProcess } from './support/api-process.ts'
 
-const server = await ApiProcess.start({ dialect: 'pandastack' })
+const server = await ApiProcess.start({ dialects: ['pandastack'] })
 afterAll(() => server[Symbol.asyncDispose]())
-const client = new Client({ apiUrl: server.dialectUrl, apiKey: server.key })
+const client = new Client({ apiUrl: server.dialectUrl('pandastack'), apiKey: server.key })
 
 describe.each(['process', 'gvisor'])("the vendor's package on %s", (rung) => {
   let sandbox: Sandbox
@@ -115,7 +115,7 @@ describe.each(['process', 'gvisor'])("the vendor's package on %s", (rung) => {
   test('shows what listens', async () => {
     await sandbox.exec('python3 -m http.server 8123 > /dev/null 2>&1 &')
     await expect.poll(async () => Object.keys(await sandbox.previewUrls()), { timeout: 20_000 }).toContain('8123')
-    const proxied = `${server.dialectUrl}/v1/sandboxes/${sandbox.id}/proxy/8123/`
+    const proxied = `${server.dialectUrl('pandastack')}/v1/sandboxes/${sandbox.id}/proxy/8123/`
     const page = await fetch(proxied, { headers: { authorization: `Bearer ${server.key}` } })
     expect(await page.text()).toContain('Directory listing')
   })
@@ -125,11 +125,11 @@ describe('everything else', () => {
   test('templates, account and tokens', async () => {
     expect((await client.templates.list()).map(({ name }) => name)).toContain('code-interpreter')
     const { token, prefix } = (await client.tokens.create('ci')) as { token: string; prefix: string }
-    expect(await new Client({ apiUrl: server.dialectUrl, apiKey: token }).sandboxes.list()).toEqual([])
+    expect(await new Client({ apiUrl: server.dialectUrl('pandastack'), apiKey: token }).sandboxes.list()).toEqual([])
     await client.tokens.revoke(prefix)
-    await expect(new Client({ apiUrl: server.dialectUrl, apiKey: token }).sandboxes.list()).rejects.toBeInstanceOf(
-      AuthError,
-    )
+    await expect(
+      new Client({ apiUrl: server.dialectUrl('pandastack'), apiKey: token }).sandboxes.list(),
+    ).rejects.toBeInstanceOf(AuthError)
   })
 
   test('what is not there is said by its name', async () => {
@@ -153,9 +153,9 @@ describe('everything else', () => {
       })
     ).json()) as { key: string }
     await using own = await server.client().create({ rung: 'process' })
-    const stranger = new Client({ apiUrl: server.dialectUrl, apiKey: made.key })
+    const stranger = new Client({ apiUrl: server.dialectUrl('pandastack'), apiKey: made.key })
     expect(await stranger.sandboxes.list()).toEqual([])
-    const base = `${server.dialectUrl}/v1/sandboxes/${own.id}`
+    const base = `${server.dialectUrl('pandastack')}/v1/sandboxes/${own.id}`
     const headers = { authorization: `Bearer ${made.key}` }
     for (const [method, path] of [
       ['GET', ''],
@@ -175,7 +175,7 @@ describe('everything else', () => {
     const wrong = await fetch(`${base}/exec`, { method: 'POST', headers: admin, body: 'not json' })
     expect([wrong.status, await wrong.json()]).toEqual([400, { error: expect.stringContaining('JSON') as string }])
     for (const path of ['/v1/sandboxes/%ff', '/v1/%2e%2e', '/v1/sandboxes/x/fs?path=../etc', '//']) {
-      expect((await fetch(server.dialectUrl + path, { headers: admin })).status).toBeLessThan(500)
+      expect((await fetch(server.dialectUrl('pandastack') + path, { headers: admin })).status).toBeLessThan(500)
     }
   })
 })

@@ -17,9 +17,11 @@ export interface ApiProcessOptions {
   readonly nodeOptions?: readonly string[]
   /** With a pool, as a server has one that nobody tells otherwise. Default: none. */
   readonly pool?: boolean
-  /** Another vendor's API that it speaks, too. */
-  readonly dialect?: 'e2b' | 'pandastack'
+  /** Other vendors' APIs that it speaks, too. */
+  readonly dialects?: readonly DialectName[]
 }
+
+type DialectName = 'e2b' | 'pandastack'
 
 interface Serving {
   readonly url: string
@@ -64,8 +66,8 @@ export class ApiProcess implements AsyncDisposable {
   }
 
   /** Where the dialect listens. */
-  get dialectUrl(): string {
-    return this.#dialects[this.#options.dialect ?? ''] ?? ''
+  dialectUrl(name: DialectName): string {
+    return this.#dialects[name] ?? ''
   }
 
   /** What a client elsewhere finds this server by. */
@@ -78,26 +80,26 @@ export class ApiProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const { core, nodeOptions = [], pool = false, dialect } = this.#options
-    const node = [process.execPath, ...nodeOptions, PROGRAM, this.home, String(this.#port), dialect ?? ''] as const
+    const { core, nodeOptions = [], pool = false, dialects = [] } = this.#options
+    const node = [process.execPath, ...nodeOptions, PROGRAM, this.home, String(this.#port), ...dialects] as const
     const [program, ...args] = core === undefined ? node : (['taskset', '-c', String(core), ...node] as const)
     const environment = { ...process.env, HEARTH_POOL: pool ? '' : 'off' }
     const child = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
     this.#child = child
     const lines = createInterface(child.stdout)
-    const { url, key, dialects } = await new Promise<Serving>((resolve, reject) => {
+    const serving = await new Promise<Serving>((resolve, reject) => {
       lines.on('line', (line) => {
-        const { serving } = JSON.parse(line) as { serving?: Serving }
-        if (serving !== undefined) resolve(serving)
+        const said = JSON.parse(line) as { serving?: Serving }
+        if (said.serving !== undefined) resolve(said.serving)
       })
       lines.once('close', () => reject(new Error('the server ended before it listened')))
     })
     lines.close()
     // Its log comes on the same stream and must be read, or the server would wait.
     child.stdout.resume()
-    this.#port = Number(new URL(url).port)
-    this.#key = key ?? this.#key
-    this.#dialects = dialects
+    this.#port = Number(new URL(serving.url).port)
+    this.#key = serving.key ?? this.#key
+    this.#dialects = serving.dialects
   }
 
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {

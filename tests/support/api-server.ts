@@ -1,8 +1,10 @@
 import { serve } from '@hearth/server'
 
 /** A server in a process of its own: says where it listens in a line of JSON, and stays until it is told to stop, or is killed. */
-const [home = '', port = '0', dialect] = process.argv.slice(2)
-const dialects = dialect === 'e2b' || dialect === 'pandastack' ? { [dialect]: { port: 0 } } : {}
+const [home = '', port = '0', ...names] = process.argv.slice(2)
+// Receivers of webhooks are on loopback in tests.
+const webhooks = { networks: ['127.0.0.0/8'], retryMs: 100 }
+const dialects = Object.fromEntries(names.map((name) => [name, { port: 0, ...(name === 'e2b' ? { webhooks } : {}) }]))
 const server = await serve({ home, port: Number(port), prepare: false, dialects })
 process.once('SIGTERM', () => {
   void server.stop({ graceMs: 1000 }).then(() => process.exit(0))

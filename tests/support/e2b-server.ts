@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { HearthError, type Rung, type Scope } from '@hearth/contract'
 import { Hearth as Engine } from '@hearth/engine'
 import { Hearth } from '@hearth/sdk'
-import { serve, type HttpLimits, type Server } from '@hearth/server'
+import { serve, type HttpLimits, type Server, type ServeOptions } from '@hearth/server'
 import { shareProbes } from '../../packages/server/src/lifecycle/shared-probes.ts'
+
+type WebhookOptions = NonNullable<NonNullable<NonNullable<ServeOptions['dialects']>['e2b']>['webhooks']>
 
 export interface Reply {
   readonly status: number
@@ -43,17 +45,17 @@ export class E2bServer implements AsyncDisposable {
     Object.assign(process.env, { E2B_API_URL: this.url, E2B_SANDBOX_URL: this.url, E2B_API_KEY: this.key })
   }
 
-  static async start(limits: Partial<HttpLimits> = {}): Promise<E2bServer> {
+  static async start(limits: Partial<HttpLimits> = {}, webhooks: WebhookOptions = {}): Promise<E2bServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-e2b-'))
     await shareProbes(home)
-    const server = await serveAt(home, limits)
+    const server = await serveAt(home, limits, webhooks)
     return new E2bServer(server, server.firstKey?.token ?? '')
   }
 
   /** Another life of the same server, at another address. This one is over. */
   async restarted(): Promise<E2bServer> {
     await this.#server.stop({ graceMs: 100 })
-    return new E2bServer(await serveAt(this.#server.home, {}), this.key)
+    return new E2bServer(await serveAt(this.#server.home, {}, {}), this.key)
   }
 
   /** Whether this host has the rung; asked by trying, since looking at all of them takes long. */
@@ -120,7 +122,7 @@ export class E2bServer implements AsyncDisposable {
   }
 }
 
-async function serveAt(home: string, limits: Partial<HttpLimits>): Promise<Server> {
-  const e2b = { port: 0, domain: 'e2b.test' }
+async function serveAt(home: string, limits: Partial<HttpLimits>, webhooks: WebhookOptions): Promise<Server> {
+  const e2b = { port: 0, domain: 'e2b.test', webhooks }
   return await serve({ home, port: 0, prepare: false, logLevel: 'silent', limits, dialects: { e2b } })
 }

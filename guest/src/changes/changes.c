@@ -71,6 +71,16 @@ static int take_limit(struct request *request, const char *word, const char *val
   return EINVAL;
 }
 
+static int take_attributes(struct request *request, const char *value) {
+  static const char *const words[] = {[OVERLAY_TRUSTED] = "trusted", [OVERLAY_USER] = "user", [OVERLAY_NONE] = "none"};
+  for (int i = 0; i < 3; i++) {
+    if (strcmp(value, words[i]) != 0) continue;
+    request->walk.attributes = (enum overlay_attributes)i;
+    return 0;
+  }
+  return EINVAL;
+}
+
 static int take_word(struct request *request, char *word) {
   char *value = strchr(word, '=');
   if (!value) return EINVAL;
@@ -80,7 +90,7 @@ static int take_word(struct request *request, char *word) {
   if (strcmp(word, "send-before") == 0) request->send_before = value;
   else if (strcmp(word, "send-after") == 0) request->send_after = value;
   else if (strcmp(word, "prefix") == 0) request->prefix = value;
-  else if (strcmp(word, "attributes") == 0) request->walk.attributes = strcmp(value, "user") == 0 ? OVERLAY_USER : OVERLAY_TRUSTED;
+  else if (strcmp(word, "attributes") == 0) return take_attributes(request, value);
   else return take_limit(request, word, value);
   return 0;
 }

@@ -9,17 +9,21 @@
 
 #include "beneath.h"
 
-static bool is_whiteout(const struct stat *status) { return S_ISCHR(status->st_mode) && status->st_rdev == makedev(0, 0); }
+static bool is_whiteout(const struct stat *status, enum overlay_attributes attributes) {
+  return attributes != OVERLAY_NONE && S_ISCHR(status->st_mode) && status->st_rdev == makedev(0, 0);
+}
 
 // SAFETY: only the attributes of the mount's own kind count. A sandbox can set the others on its files.
 static bool is_opaque(int directory, enum overlay_attributes attributes) {
   char value = 0;
+  if (attributes == OVERLAY_NONE) return false;
   const char *name = attributes == OVERLAY_USER ? "user.overlay.opaque" : "trusted.overlay.opaque";
   return fgetxattr(directory, name, &value, 1) == 1 && value == 'y';
 }
 
 // Another place's content under this name: never made by the mounts of Hearth, and not understood here.
 static bool is_redirected(int directory, enum overlay_attributes attributes) {
+  if (attributes == OVERLAY_NONE) return false;
   return fgetxattr(directory, attributes == OVERLAY_USER ? "user.overlay.redirect" : "trusted.overlay.redirect", NULL, 0) > 0;
 }
 
@@ -49,7 +53,7 @@ int merged_find(const struct merged *directory, const char *name, enum overlay_a
     bool is_directory = S_ISDIR(status.st_mode);
     last = !is_directory;
     // Below a directory a file is hidden; a whiteout hides what is below it.
-    if (is_whiteout(&status) || (!is_directory && node->kind != NODE_ABSENT)) continue;
+    if (is_whiteout(&status, attributes) || (!is_directory && node->kind != NODE_ABSENT)) continue;
     if (node->kind == NODE_ABSENT) {
       node->kind = is_directory ? NODE_DIRECTORY : NODE_LEAF;
       node->status = status;

@@ -29,7 +29,8 @@ struct node {
   struct merged inside;  // of a directory
 };
 
-enum overlay_attributes { OVERLAY_TRUSTED, OVERLAY_USER };
+// OVERLAY_NONE: of a plain directory, in which nothing hides anything.
+enum overlay_attributes { OVERLAY_TRUSTED, OVERLAY_USER, OVERLAY_NONE };
 
 // 0 or an errno. What was opened is the caller's to release.
 int merged_find(const struct merged *directory, const char *name, enum overlay_attributes attributes, struct node *node);

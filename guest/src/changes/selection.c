@@ -23,6 +23,15 @@ int selection_add(struct selection *selection, const char *path, size_t length, 
   return 0;
 }
 
+int selection_add_below(struct selection *selection, const char *prefix, const char *path, size_t length, bool deep) {
+  size_t skipped = strlen(prefix);
+  if (skipped > 0) {
+    if (length <= skipped + 1 || memcmp(path, prefix, skipped) != 0 || path[skipped] != '/') return 0;
+    skipped++;
+  }
+  return length > skipped ? selection_add(selection, path + skipped, length - skipped, deep) : 0;
+}
+
 // The slash is lower than every other character, so that a directory is followed by its content.
 static int rank(char character) { return character == '/' ? 1 : character == 0 ? 0 : (unsigned char)character + 2; }
 

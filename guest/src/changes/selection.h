@@ -18,6 +18,8 @@ struct selection {
 
 // ENOMEM, or E2BIG above the limit.
 int selection_add(struct selection *selection, const char *path, size_t length, bool deep);
+// The same for what lies below the directory `prefix`, without it; other paths are passed over. An empty prefix is the top.
+int selection_add_below(struct selection *selection, const char *prefix, const char *path, size_t length, bool deep);
 // Before the first cursor. Equal paths become one.
 void selection_sort(struct selection *selection);
 void selection_free(struct selection *selection);

@@ -39,10 +39,8 @@ static int read_command(int input, struct command *command) {
 }
 
 static int add_path(struct selection *touched, const char *prefix, const char *path, size_t length, bool deep) {
-  size_t skipped = strlen(prefix);
   if (length == 0 || length >= PATH_BYTES_LIMIT || memchr(path, 0, length)) return length == 0 ? 0 : EBADMSG;
-  if (length <= skipped || memcmp(path, prefix, skipped) != 0 || path[skipped] != '/') return 0;
-  return selection_add(touched, path + skipped + 1, length - skipped - 1, deep);
+  return selection_add_below(touched, prefix, path, length, deep);
 }
 
 // What was made or moved to a name may hold anything: then all below it is looked at.

@@ -3,6 +3,6 @@
 #define HEARTH_CHANGES_SEND_STREAM_H
 #include "changes/selection.h"
 
-// Paths below `prefix` are added without it. 0 or an errno.
+// Paths below `prefix` are added without it; all of them when it is empty. 0 or an errno.
 int send_stream_read(int input, const char *prefix, struct selection *touched);
 #endif

@@ -92,13 +92,11 @@ static int add_names(struct selection *touched, int after, uint64_t inode, const
   struct path_arguments arguments = {.inode = inode, .size = sizeof container, .container = (uint64_t)(uintptr_t)&container};
   if (ioctl(after, CALL_INODE_PATHS, &arguments) != 0) return errno;
   if (container.missed) return E2BIG;
-  size_t skipped = strlen(prefix);
   for (uint32_t i = 0; i < container.count && i < 510; i++) {
     if (container.offsets[i] >= sizeof container.offsets) return EBADMSG;
     const char *path = (const char *)container.offsets + container.offsets[i];
     size_t length = strnlen(path, sizeof container.offsets - container.offsets[i]);
-    bool below = length > skipped + 1 && memcmp(path, prefix, skipped) == 0 && path[skipped] == '/';
-    int error = below ? selection_add(touched, path + skipped + 1, length - skipped - 1, false) : 0;
+    int error = selection_add_below(touched, prefix, path, length, false);
     if (error) return error;
   }
   return 0;
@@ -107,7 +105,7 @@ static int add_names(struct selection *touched, int after, uint64_t inode, const
 // A stream names a file with several names once: the others changed with it.
 static int add_other_names(struct selection *touched, int after, const char *prefix) {
   struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS_BENEATH};
-  int root = openat(after, prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int root = openat(after, *prefix ? prefix : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   int error = root < 0 ? errno : 0;
   size_t count = touched->count;
   for (size_t i = 0; i < count && !error; i++) {

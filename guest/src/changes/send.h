@@ -3,6 +3,6 @@
 #define HEARTH_CHANGES_SEND_H
 #include "changes/selection.h"
 
-// The paths below the directory `prefix` of each that may differ. 0 or an errno: then nothing is known, and a walk finds out.
+// The paths below the directory `prefix` of each that may differ, empty for the top. 0 or an errno: then nothing is known, and a walk finds out.
 int send_touched(const char *before, const char *after, const char *prefix, struct selection *touched);
 #endif

@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
 #include "mounts.h"
+#include "as-owner.h"
 #include "system-calls.h"
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -28,6 +28,7 @@ static int clone_tree(const char *source, struct bind_options options, int user_
   }
   struct mount_attributes attributes = {0};
   if (options.read_only) attributes.set |= ATTRIBUTE_READ_ONLY;
+  if (options.inert) attributes.set |= ATTRIBUTE_NO_SETUID | ATTRIBUTE_NO_DEVICES;
   if (options.id_map) {
     attributes.set |= ATTRIBUTE_ID_MAP;
     attributes.user_namespace = (uint64_t)user_namespace;
@@ -73,19 +74,11 @@ static bool map_lowers(char *lowers, const char *target, int user_namespace, cha
 static bool mount_as_owner(const char *target, const char *upper, const char *data, struct failure *failure) {
   struct stat status;
   if (stat(upper, &status) != 0) return fail_with(failure, errno, "overlay on %s: %s", target, upper);
-  bool foreign = geteuid() == 0 && (status.st_uid != 0 || status.st_gid != 0);
-  if (foreign) {
-    setfsgid(status.st_gid);
-    setfsuid(status.st_uid);
-    if (!capabilities_raise()) return fail_with(failure, errno, "overlay on %s: capabilities", target);
-  }
+  if (!as_owner_begin(&status)) return fail_with(failure, errno, "overlay on %s: capabilities", target);
   // An image may hold device nodes and setuid files: neither means anything in a sandbox.
   int result = mount("overlay", target, "overlay", MS_NODEV | MS_NOSUID, data);
   int number = errno;
-  if (foreign) {
-    setfsuid(0);
-    setfsgid(0);
-  }
+  as_owner_end();
   return result == 0 || fail_with(failure, number, "overlay on %s", target);
 }
 
@@ -110,17 +103,4 @@ bool mount_tmpfs(const char *target, const char *data, struct failure *failure) 
   if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, strcmp(data, "-") == 0 ? NULL : data) != 0)
     return fail_with(failure, errno, "tmpfs on %s", target);
   return true;
-}
-
-bool mount_place_check(const char *root, const char *path, struct failure *failure) {
-  while (*path == '/') path++;
-  int directory = open(root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (directory < 0) return fail_with(failure, errno, "unlinked %s", root);
-  int place = call_open_unlinked(directory, path);
-  int number = errno;
-  close(directory);
-  if (place >= 0) close(place);
-  // What is not there is made by whoever mounts on it, in a directory that was reached without a link.
-  if (place >= 0 || number == ENOENT) return true;
-  return fail_with(failure, number, number == ELOOP ? "the root has a link where something is mounted: /%s" : "unlinked /%s", path);
 }

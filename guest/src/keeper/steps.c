@@ -4,6 +4,7 @@
 #include "clone-file.h"
 #include "mounts.h"
 #include "numbers.h"
+#include "places.h"
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +42,7 @@ static bool parse_bind_options(const char *text, struct bind_options *options) {
     if (strcmp(word, "ro") == 0) options->read_only = true;
     else if (strcmp(word, "rec") == 0) options->recursive = true;
     else if (strcmp(word, "idmap") == 0) options->id_map = true;
+    else if (strcmp(word, "inert") == 0) options->inert = true;
     else if (strcmp(word, "-") != 0) return false;
   }
   return true;
@@ -153,7 +155,11 @@ static bool run_overlay(struct step_context *context, char *const *arguments) {
 }
 
 static bool run_unlinked(struct step_context *context, char *const *arguments) {
-  return mount_place_check(arguments[0], arguments[1], context->failure);
+  return place_check(arguments[0], arguments[1], context->failure);
+}
+
+static bool run_place(struct step_context *context, char *const *arguments) {
+  return place_make(arguments[0], arguments[1], context->failure);
 }
 
 static bool run_tmpfs(struct step_context *context, char *const *arguments) {
@@ -171,6 +177,7 @@ static const struct operation OPERATIONS[] = {
     {"overlay", 5, true, check_overlay, run_overlay},
     {"tmpfs", 2, true, NULL, run_tmpfs},
     {"unlinked", 2, false, NULL, run_unlinked},
+    {"place", 2, false, NULL, run_place},
 };
 
 static const struct operation *find_operation(const char *word) {

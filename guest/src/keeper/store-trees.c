@@ -6,8 +6,10 @@
 #include "tree-record.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,7 +63,17 @@ bool store_copy(int process, const char *source, const char *target, uint32_t ba
 
 bool store_remove(const char *path, struct failure *failure) {
   become_root();
-  return tree_remove_at(AT_FDCWD, path) || fail_with(failure, errno, "remove %s", path);
+  // By its name in a directory that is open: a subvolume that may not be written to goes in no other way.
+  const char *slash = strrchr(path, '/');
+  char parent[PATH_MAX];
+  if ((size_t)snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".") >= sizeof parent)
+    return fail_with(failure, ENAMETOOLONG, "remove");
+  int directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return errno == ENOENT || fail_with(failure, errno, "remove %s", path);
+  bool removed = tree_remove_at(directory, slash ? slash + 1 : path);
+  int number = errno;
+  close(directory);
+  return removed || fail_with(failure, number, "remove %s", path);
 }
 
 uint64_t store_bytes(const char *path) {

@@ -1,6 +1,7 @@
 /** The coding agent: a loop over a model and a sandbox. */
 export { resumeAgent, startAgent } from './loop/agent.ts'
 export type { AgentRun } from './loop/agent-run.ts'
+export { forkRun, type ForkedRun, type ForkRunOptions } from './loop/fork-run.ts'
 export type {
   AgentOptions,
   AgentResult,
@@ -10,14 +11,13 @@ export type {
   Hooks,
   ResumeOptions,
 } from './loop/options.ts'
-export type { BudgetLimits } from './budget/budget.ts'
-export type { ChangedFile, Changes } from './changes/changes.ts'
+export { SharedBudget, type Reservation, type Use } from './budget/shared-budget.ts'
+export type { Changes } from './changes/changes.ts'
 export { MemoryEventLog, type EventLog } from './events/event-log.ts'
 export { FileEventLog } from './events/file-event-log.ts'
-export { STOP_REASONS, type AgentEvent, type EventBody, type StopReason } from './events/event.ts'
 export { openModel, type OpenModelOptions } from './models/open-model.ts'
 export { ScriptedModel, type Script } from './models/scripted-model.ts'
-export { ModelFailure, type FailureKind } from './models/model-failure.ts'
+export { ModelFailure } from './models/model-failure.ts'
 export type { Message, Model, ModelReply, ModelRequest, ToolCall, ToolDescription, Usage } from './models/model.ts'
 export { PRICES, type Price, type Prices } from './models/prices.ts'
 export type { RetryOptions } from './models/retry.ts'
@@ -27,3 +27,5 @@ export { DEFAULT_TOOLS } from './tools/toolbox.ts'
 export { search } from './search/search.ts'
 export { checks } from './search/checks.ts'
 export type { Candidate, CandidateReport, Judge, SearchOptions, SearchReport, Verdict } from './search/search-types.ts'
+export { STOP_REASONS } from '@hearth/contract'
+export type { AgentEvent, AgentEventBody, BudgetLimits, ChangedFile, StopReason } from '@hearth/contract'

@@ -1,3 +1,5 @@
+import { WORKSPACE_ERRORS } from './workspace-errors.ts'
+
 /** Every way in which Hearth refuses or fails. `status` is the HTTP status that a server answers with. */
 export const ERROR_CODES = {
   invalid_request: { status: 400, retryable: false, suggestion: 'Correct the fields that the message names.' },
@@ -67,6 +69,12 @@ export const ERROR_CODES = {
     retryable: false,
     suggestion: 'The archive is damaged or was not made by Hearth: export it again. Nothing of it was kept.',
   },
+  volume_not_found: { status: 404, retryable: false, suggestion: 'Check the identifier of the volume.' },
+  volume_in_use: {
+    status: 409,
+    retryable: true,
+    suggestion: 'End the sandbox that the message names, attach the volume read-only, or attach a clone of it.',
+  },
   memory_unsupported: {
     status: 409,
     retryable: false,
@@ -77,6 +85,12 @@ export const ERROR_CODES = {
     retryable: true,
     suggestion:
       'The store of this host is full: `hearth store df` shows what fills it, `hearth store gc` frees what is unused.',
+  },
+  run_not_found: { status: 404, retryable: false, suggestion: 'Run `hearth agent ls` to see the runs.' },
+  run_full: {
+    status: 409,
+    retryable: false,
+    suggestion: 'The run has as many events as one may have: end it, and begin another from where it came to.',
   },
   process_not_found: {
     status: 404,
@@ -129,6 +143,7 @@ export const ERROR_CODES = {
     suggestion:
       'It was stored with another key, or changed since: start the server with the key that it had (HEARTH_SECRET_KEY, or `secret-key` in its home), or store the secret anew.',
   },
+  ...WORKSPACE_ERRORS,
   watch_failed: { status: 422, retryable: false, suggestion: 'Watch a smaller directory.' },
   protocol_violation: {
     status: 502,
@@ -160,6 +175,16 @@ export const ERROR_CODES = {
     suggestion: 'Send a valid key as `Authorization: Bearer hearth_...`; `hearth key create` makes one.',
   },
   forbidden: { status: 403, retryable: false, suggestion: 'Use a key that has the scope that the message names.' },
+  grant_exceeded: {
+    status: 403,
+    retryable: false,
+    suggestion: 'Ask for no more than the message names as allowed; `hearth grant show` prints what this key may do.',
+  },
+  budget_exhausted: {
+    status: 429,
+    retryable: false,
+    suggestion: 'The budget of this key or of one above it is used up: `hearth grant show` prints what is left.',
+  },
   quota_exceeded: {
     status: 429,
     retryable: false,

@@ -80,12 +80,41 @@ export const BOUNDS = {
   maximumTtlMs: 30 * 24 * 3_600_000,
   /** Children of one fork. */
   children: 64,
+  /** Levels of holders of grants below one that has none. */
+  delegationDepth: 8,
+  /** Sandboxes that a grant can speak of. */
+  delegatedSandboxes: 100_000,
+  /** Keys that one with a grant may have made and that still work. */
+  delegatedKeys: 64,
   /** Secrets of one sandbox. */
   secrets: 64,
+  /** Volumes of one sandbox. */
+  volumes: 4,
+  /** What may be written to a volume when nothing else was said. */
+  volumeDiskBytes: 4 * GiB,
   /** Names that one sandbox has asked for and may reach; further ones are not found. */
   gatewayNames: 1024,
   /** Connections out of one sandbox at one time; a policy may say fewer. */
   gatewayConnections: 1024,
+  /** Events of one run of an agent, their bytes in all, and those of one. Its end is still written down. */
+  runEvents: 50_000,
+  runBytes: 256 * MiB,
+  runEventBytes: 16 * MiB,
+  /** Events that are appended at once. */
+  runBatch: 1000,
+  /** A patch that is kept with its run, and the changed files that are listed with it. */
+  runPatchBytes: 8 * MiB,
+  runFiles: 1000,
+  /** Characters of a task, and of a message to a run. */
+  runTaskCharacters: 200_000,
+  runMessageCharacters: 64 * KiB,
+  /** Messages to one run. */
+  runMessages: 10_000,
+  /** Runs of one tenant that have not ended. */
+  liveRuns: 1000,
+  /** How long a process may say nothing before another may go on with its run: by default, and at the most. */
+  runLeaseMs: 30_000,
+  longestRunLeaseMs: 600_000,
   /** Time from launch until the guest must have answered. */
   bootTimeoutMs: 60_000,
 } as const

@@ -4,6 +4,7 @@ import { BOUNDS, limitsSchema } from './limits.ts'
 import { policySchema } from './policy.ts'
 import { rungSchema } from './rungs.ts'
 import { secretUseSchema } from './secrets.ts'
+import { volumeMountsSchema } from './volumes.ts'
 
 export const environmentSchema = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().regex(/^[^\0]*$/))
 
@@ -37,6 +38,8 @@ export const sandboxSpecSchema = z.strictObject({
   policy: policySchema.optional(),
   /** Secrets that it uses, each through a placeholder in a variable. They go nowhere but where their bindings say. */
   secrets: z.array(secretUseSchema).max(BOUNDS.secrets).optional(),
+  /** Directories that outlive it. One sandbox at a time may write to a volume. */
+  volumes: volumeMountsSchema.optional(),
 })
 
 export type SandboxSpec = z.input<typeof sandboxSpecSchema>

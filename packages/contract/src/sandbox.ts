@@ -16,6 +16,7 @@ import type {
   SnapshotInfo,
   SnapshotOptions,
 } from './snapshots.ts'
+import type { VolumeMount } from './volumes.ts'
 
 export interface SandboxInfo {
   readonly id: SandboxId
@@ -33,6 +34,8 @@ export interface SandboxInfo {
   readonly origin: SnapshotId | null
   readonly metadata: Readonly<Record<string, string>>
   readonly limits: Limits
+  /** Directories that outlive it. */
+  readonly volumes: readonly VolumeMount[]
 }
 
 export interface Stats {

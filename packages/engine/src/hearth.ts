@@ -40,8 +40,10 @@ import { Snapshots } from './sandbox/snapshots.ts'
 import { surveySandboxes, type Surveyed } from './sandbox/survey.ts'
 import { removeSandbox, sweep, type SweepOptions } from './sandbox/sweep.ts'
 import { typedFailure } from './sandbox/typed-failure.ts'
+import { isThere } from './sandbox/is-there.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress } from './templates/template.ts'
+import { Volumes } from './volumes/volumes.ts'
 
 export interface HearthOptions extends GatewayOptions {
   /** All state. Default `HEARTH_HOME` or `~/.hearth`. */
@@ -76,6 +78,7 @@ export class Hearth implements AsyncDisposable {
   readonly templates: TemplateStore
   readonly #options: HearthOptions
   readonly snapshots: Snapshots
+  readonly volumes: Volumes
   readonly pool: Pool
   readonly #preparation: Preparation
   readonly #launcher: Launcher
@@ -89,6 +92,14 @@ export class Hearth implements AsyncDisposable {
     this.#options = options
     this.templates = new TemplateStore(this.paths)
     this.snapshots = new Snapshots(this.paths)
+    this.volumes = new Volumes({
+      paths: this.paths,
+      hasQuotas: async () => (await (await this.#ready()).services.disks.kind()) === 'quota',
+      holders: {
+        isThere: (id) => isThere(sandboxDirectory(this.paths.sandboxes, id)),
+        clear: (id) => this.discard(id),
+      },
+    })
     const { templates, snapshots } = this
     this.#preparation = new Preparation({ registry: () => this.#ready(), templates, snapshots })
     this.pool = new Pool(this.paths, poolSettings(options.pool, process.env))
@@ -101,6 +112,7 @@ export class Hearth implements AsyncDisposable {
         fork: (...fork) => this.#fork(...fork),
         hibernate: (...sandbox) => this.#typed(this.#sleepers.hibernate(...sandbox)),
       },
+      attachVolumes: (info) => this.volumes.attach(info),
       snapshotReleased: (snapshot, sandbox) => this.snapshots.released(snapshot, sandbox),
       sleeperKilled: (sandbox) => this.#sleepers.discard(sandbox),
     })
@@ -128,7 +140,7 @@ export class Hearth implements AsyncDisposable {
 
   async #fork(...[parent, count, options]: Parameters<Captures['fork']>): Promise<ForkResult<EmbeddedSandbox>> {
     const like = (record: UnownedRecord): Promise<Basis> => this.#preparation.like(record)
-    const parts = { snapshots: this.snapshots, launcher: this.#launcher, like }
+    const parts = { snapshots: this.snapshots, volumes: this.volumes, launcher: this.#launcher, like }
     return await this.#typed(forkSandbox(parts, parent, count, options), options.signal)
   }
 
@@ -150,6 +162,7 @@ export class Hearth implements AsyncDisposable {
       throw new HearthError('too_many', `sandbox ${id} belongs to process ${record.owner.pid}, which is alive`)
     }
     if (sleeps(record)) throw hibernated(id)
+    if (record.info.volumes.length > 0) await this.#settleVolumes()
     const driver = (await this.#ready()).byName(record.driver)
     const paused = options.paused ?? false
     const machine = await driver.adopt(id, directory, paused)
@@ -194,7 +207,17 @@ export class Hearth implements AsyncDisposable {
 
   /** Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. */
   async sweep(options: SweepOptions = {}): Promise<void> {
-    await sweep(this.paths, (await this.#ready()).services, this.snapshots, options)
+    await this.#sweep(await this.#ready(), options)
+  }
+
+  async #settleVolumes(graceMs?: number): Promise<void> {
+    await this.volumes.settle((fork) => this.snapshots.isComplete(fork), graceMs)
+  }
+
+  async #sweep({ services }: DriverRegistry, options: SweepOptions = {}): Promise<void> {
+    await this.#settleVolumes(options.graceMs)
+    await sweep(this.paths, services, this.snapshots, options)
+    await this.volumes.sweep(options.graceMs)
   }
 
   /** Removes a template, unless a sandbox of this home still runs on it. What snapshots lie on stays as long as they do. */
@@ -229,7 +252,7 @@ export class Hearth implements AsyncDisposable {
     const registry = new DriverRegistry(this.paths, await readHostFacts(), this.#options.spareKeepers ?? 2)
     // After a reboot the store is not mounted, and what lies in it would look lost.
     await registry.services.disks.kind()
-    await sweep(this.paths, registry.services, this.snapshots)
+    await this.#sweep(registry)
     return registry
   }
 

@@ -19,4 +19,7 @@ export { ensureStore, inspectStore, openStore, removeStore, type Store } from '.
 export { collectGarbage, type Garbage } from './store/collect-garbage.ts'
 export { checkStore, type StoreCheck, type StoreProblem } from './store/store-check.ts'
 export { storeUsage, type Share, type StoreUsage } from './store/store-usage.ts'
+export type { StillCopy } from './volumes/still-copies.ts'
+export type { VolumeChange, VolumeChangesOptions } from './volumes/volume-changes.ts'
+export type { Volumes } from './volumes/volumes.ts'
 export type { TemplateListing } from './templates/template-store.ts'

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
+import type { CreateSandbox } from '@hearth/contract'
 import { Hearth, type HearthOptions } from '@hearth/sdk'
 import {
   createMcpHandler,
@@ -15,6 +16,8 @@ export interface HttpOptions {
   /** Of the Hearth server. */
   readonly url: string
   readonly version: string
+  /** What sandboxes are made of, unless a call says otherwise. */
+  readonly spec?: CreateSandbox
   readonly hearth?: Omit<HearthOptions, 'url' | 'apiKey'>
 }
 
@@ -30,12 +33,12 @@ export function httpServer(options: HttpOptions): Server {
   return createServer((request, response) => void listener(request, response))
 }
 
-function handlerOf({ url, version, hearth }: HttpOptions): (request: Request) => Promise<Response> {
+function handlerOf({ url, version, spec = {}, hearth }: HttpOptions): (request: Request) => Promise<Response> {
   const sessions = new Map<string, Session>()
   const sessionOf = (apiKey: string): Session => {
     const known = sessions.get(apiKey)
     if (known !== undefined) return known
-    const session = new Session({ hearth: new Hearth({ ...hearth, url, apiKey }), multi: true })
+    const session = new Session({ hearth: new Hearth({ ...hearth, url, apiKey }), multi: true, spec })
     sessions.set(apiKey, session)
     const [oldest] = sessions.keys()
     if (sessions.size > SESSIONS && oldest !== undefined) sessions.delete(oldest)

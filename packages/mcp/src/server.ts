@@ -1,15 +1,18 @@
 import { McpServer } from '@modelcontextprotocol/server'
 import type { Session } from './session.ts'
-import { addSandboxTool } from './tool.ts'
+import { addTool } from './tool.ts'
 import { FILE_TOOLS } from './tools/agent-tools.ts'
 import { COMMAND_TOOLS } from './tools/commands.ts'
 import { MACHINE_TOOLS } from './tools/machine.ts'
-import { addSandboxesTools } from './tools/sandboxes.ts'
+import { SANDBOXES_TOOLS } from './tools/sandboxes.ts'
 
 const INSTRUCTIONS = {
   one: 'These tools work in a sandbox: an isolated computer of its own, not the machine of the person you talk to. Run code and commands here.',
   many: 'These tools work in sandboxes: isolated computers, not the machine of the person you talk to. Make one with create_sandbox and name it in the other calls.',
 } as const
+
+const SANDBOX_TOOLS = [...COMMAND_TOOLS, ...FILE_TOOLS, ...MACHINE_TOOLS]
+const ALL_TOOLS = [...SANDBOX_TOOLS, ...SANDBOXES_TOOLS]
 
 /** The tools of one session, for one connection or one request. */
 export function makeServer(session: Session, version: string): McpServer {
@@ -17,7 +20,6 @@ export function makeServer(session: Session, version: string): McpServer {
     { name: 'hearth', title: 'Hearth', version },
     { capabilities: { tools: {} }, instructions: session.multi ? INSTRUCTIONS.many : INSTRUCTIONS.one },
   )
-  for (const tool of [...COMMAND_TOOLS, ...FILE_TOOLS, ...MACHINE_TOOLS]) addSandboxTool(server, session, tool)
-  if (session.multi) addSandboxesTools(server, session)
+  for (const tool of session.multi ? ALL_TOOLS : SANDBOX_TOOLS) addTool(server, session, tool)
   return server
 }

@@ -1,5 +1,6 @@
 import { HearthError, type Hearth, type RemoteSandbox } from '@hearth/sdk'
 import type { CreateSandbox } from '@hearth/contract'
+import { specOver } from './spec.ts'
 
 /** Where the whole text of a long output is kept in a sandbox. */
 const KEPT_DIRECTORY = '/tmp/hearth-output'
@@ -20,7 +21,7 @@ export interface SessionOptions {
   readonly multi: boolean
   /** The one sandbox. Default: one is made when it is first needed. */
   readonly sandbox?: string
-  /** What that is made of. */
+  /** What sandboxes of this session are made of, unless a call says otherwise. */
   readonly spec?: CreateSandbox
 }
 
@@ -55,8 +56,8 @@ export class Session implements AsyncDisposable {
     return await opening
   }
 
-  async create(spec: CreateSandbox): Promise<RemoteSandbox> {
-    return await this.hearth.create(spec)
+  async create(asked: CreateSandbox): Promise<RemoteSandbox> {
+    return await this.hearth.create(specOver(this.#options.spec ?? {}, asked))
   }
 
   /** Children of a sandbox of this session are its own. */

@@ -1,6 +1,7 @@
 import { HearthError } from '@hearth/sdk'
-import type { CallToolResult, McpServer, ToolAnnotations } from '@modelcontextprotocol/server'
+import type { CallToolResult, McpServer, StandardSchemaWithJSON, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { described } from './described-schema.ts'
 import type { Session, Workplace } from './session.ts'
 
 /** What a tool says: text for a model, and the same for programs where it has a shape. */
@@ -20,9 +21,16 @@ interface ToolDefinition<Input extends z.ZodRawShape> {
   readonly annotations: ToolAnnotations
 }
 
-/** A tool that works in one sandbox, with the parameter that says in which. */
-export interface SandboxTool<Input extends z.ZodRawShape = z.ZodRawShape> extends ToolDefinition<Input> {
-  run(input: z.output<z.ZodObject<Input>>, context: CallContext): Promise<Answer>
+type InputOf<Input extends z.ZodRawShape> = z.output<z.ZodObject<Input>>
+
+/** A tool of the session as a whole. */
+interface SessionTool<Input extends z.ZodRawShape> extends ToolDefinition<Input> {
+  run(input: InputOf<Input>, session: Session, signal: AbortSignal): Promise<Answer>
+}
+
+/** A tool that works in one sandbox; a parameter says in which. */
+interface SandboxTool<Input extends z.ZodRawShape> extends ToolDefinition<Input> {
+  run(input: InputOf<Input>, context: CallContext): Promise<Answer>
 }
 
 export interface CallContext {
@@ -32,14 +40,37 @@ export interface CallContext {
   readonly signal: AbortSignal
 }
 
-/** Keeps the types of input and `run` together. */
-export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input>): SandboxTool {
-  return tool as unknown as SandboxTool
-}
-
 export const READS = { readOnlyHint: true, openWorldHint: false } as const
 export const CHANGES = { readOnlyHint: false, destructiveHint: false, openWorldHint: false } as const
 export const DESTROYS = { readOnlyHint: false, destructiveHint: true, openWorldHint: false } as const
+
+/** A tool as a server is given it. All that does not depend on the session is made once: over HTTP each request has a server. */
+export interface Tool {
+  readonly name: string
+  readonly config: {
+    readonly title: string
+    readonly description: string
+    readonly annotations: ToolAnnotations
+    readonly inputSchema: StandardSchemaWithJSON
+    readonly outputSchema?: StandardSchemaWithJSON
+  }
+  readonly call: (input: unknown, session: Session, signal: AbortSignal) => Promise<Answer>
+}
+
+export function sessionTool<Input extends z.ZodRawShape>(tool: SessionTool<Input>): Tool {
+  const { name, title, description, annotations, input, output } = tool
+  return {
+    name,
+    config: {
+      title,
+      description,
+      annotations,
+      inputSchema: described(z.strictObject(input)),
+      ...(output === undefined ? {} : { outputSchema: described(z.object(output)) }),
+    },
+    call: (given, session, signal) => tool.run(given as InputOf<Input>, session, signal),
+  }
+}
 
 const sandboxParameter = z
   .string()
@@ -47,30 +78,22 @@ const sandboxParameter = z
   .optional()
   .describe('The id of a sandbox. Default: the one of this session.')
 
-export function addSandboxTool(server: McpServer, session: Session, tool: SandboxTool): void {
-  add(server, { ...tool, input: { ...tool.input, sandbox: sandboxParameter } }, async (input, signal) => {
-    const { sandbox, ...rest } = input as { sandbox?: string }
-    const workplace = await session.workplace(sandbox)
-    return await tool.run(rest as never, { session, workplace, signal })
+export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input>): Tool {
+  return sessionTool({
+    ...tool,
+    input: { ...tool.input, sandbox: sandboxParameter },
+    run: async (given, session, signal) => {
+      const { sandbox, ...rest } = given as { sandbox?: string }
+      const workplace = await session.workplace(sandbox)
+      return await tool.run(rest as InputOf<Input>, { session, workplace, signal })
+    },
   })
 }
 
-export function add<Input extends z.ZodRawShape>(
-  server: McpServer,
-  tool: ToolDefinition<Input>,
-  run: (input: z.output<z.ZodObject<Input>>, signal: AbortSignal) => Promise<Answer>,
-): void {
-  const { name, title, description, annotations, input, output } = tool
-  const config = {
-    title,
-    description,
-    annotations,
-    inputSchema: z.strictObject(input),
-    ...(output === undefined ? {} : { outputSchema: z.object(output) }),
-  }
-  server.registerTool(name, config, async (parsed: unknown, context): Promise<CallToolResult> => {
+export function addTool(server: McpServer, session: Session, { name, config, call }: Tool): void {
+  server.registerTool(name, config, async (input: unknown, context): Promise<CallToolResult> => {
     try {
-      return result(await run(parsed as z.output<z.ZodObject<Input>>, context.mcpReq.signal))
+      return result(await call(input, session, context.mcpReq.signal))
     } catch (error) {
       return refusal(error)
     }

@@ -11,6 +11,9 @@ import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details
 import { Snapshots } from './snapshots/snapshots.ts'
 import type { CallOptions } from './transport/http-client.ts'
 import type { RungView } from './rung-view.ts'
+import { Repositories } from './workspaces/repositories.ts'
+import { Volumes } from './workspaces/volumes.ts'
+import { Workspaces } from './workspaces/workspaces.ts'
 
 export interface CreateOptions {
   /** The same key with the same spec gives the same sandbox. Default: one of its own for each call. */
@@ -34,12 +37,15 @@ export interface SandboxPage {
   readonly next: string | null
 }
 
-/** A Hearth server: its sandboxes, snapshots, keys and events. */
+/** A Hearth server: its sandboxes, snapshots, workspaces, keys and events. */
 export class Hearth {
   readonly keys: Keys
   readonly snapshots: Snapshots
   readonly secrets: Secrets
   readonly pool: Pool
+  readonly repositories: Repositories
+  readonly workspaces: Workspaces
+  readonly volumes: Volumes
   readonly #connection: Connection
 
   constructor(options: HearthOptions = {}) {
@@ -48,6 +54,9 @@ export class Hearth {
     this.snapshots = new Snapshots(this.#connection.http)
     this.secrets = new Secrets(this.#connection.http)
     this.pool = new Pool(this.#connection.http)
+    this.repositories = new Repositories(this.#connection.http)
+    this.workspaces = new Workspaces(this.#connection.http)
+    this.volumes = new Volumes(this.#connection.http)
   }
 
   /** A new sandbox of a template, or with `from` of a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */

@@ -11,14 +11,24 @@ export type { HearthOptions } from './options.ts'
 export { Pool } from './pool.ts'
 export { Snapshots } from './snapshots/snapshots.ts'
 export type { KeyedOptions, Relative } from './snapshots/copy-calls.ts'
+export { Repositories, type Repository } from './workspaces/repositories.ts'
+export { Workspaces } from './workspaces/workspaces.ts'
+export { Workspace, type WorkspaceDiff, type WorkspaceInfo } from './workspaces/workspace.ts'
+export { Volumes, type Volume } from './workspaces/volumes.ts'
 export type { RungView } from './rung-view.ts'
 export type { WebSocketConstructor, WebSocketLike } from './sandboxes/sandbox-client.ts'
 export type { SandboxDetails } from './sandboxes/sandbox-details.ts'
 export type {
+  AddRepository,
   CodeResult,
+  Collected,
+  CollectRequest,
   Command,
+  CommitRequest,
+  CommitView,
   Content,
   CreateSandbox,
+  CreateVolume,
   DiffOptions,
   ErrorCode,
   ExecOptions,
@@ -26,6 +36,7 @@ export type {
   FileChange,
   FileInfo,
   Files,
+  Forge,
   ForkOptions,
   ForkResult,
   IdleAction,
@@ -44,10 +55,14 @@ export type {
   Process,
   ProcessExit,
   ProcessInfo,
+  PullRequestRequest,
+  PullRequestResult,
+  PushRequest,
+  PushView,
   ReadOptions,
   RecordVerdict,
-  Rung,
   RunCodeOptions,
+  Rung,
   Sandbox,
   SandboxId,
   SandboxInfo,
@@ -61,6 +76,9 @@ export type {
   SnapshotOptions,
   SpawnOptions,
   Stats,
+  UpdateWorkspace,
   WatchEvent,
+  WorkspaceSource,
+  WorkspaceStatus,
   WriteOptions,
 } from '@hearth/contract'

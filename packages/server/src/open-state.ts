@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { OtlpExporter, type OtlpOptions } from './record/otlp-exporter.ts'
 import { Records } from './record/records.ts'
-import { deriveKeys, openStore, serverKey, type Store } from './state/index.ts'
+import { deriveKeys, openStore, serverKey, type Store, type StoredEvent } from './state/index.ts'
 
 export interface StateOptions {
   readonly home: string
@@ -19,17 +19,22 @@ export interface State {
   readonly records: Records
   /** Where the record goes besides the database; null for nowhere. */
   readonly exporter: OtlpExporter | null
+  /** Calls back with the events of each commit of this server. */
+  readonly onEvents: (listener: (events: readonly StoredEvent[]) => void) => void
 }
 
 /** Everything that is durable, and the record that is written into it. */
 export async function openState(options: StateOptions): Promise<State> {
   const { home, database, keep, telemetry, logger, onProblem } = options
   const exporter = telemetry === null ? null : new OtlpExporter({ onProblem, ...telemetry })
+  const listeners: ((events: readonly StoredEvent[]) => void)[] =
+    exporter === null ? [] : [(events) => exporter.take(events)]
   const store = await openStore({
     url: database ?? `sqlite:${join(home, 'hearth.db')}`,
     keys: deriveKeys(await serverKey(join(home, 'secret-key'))),
-    onEvents: (events) => exporter?.take(events),
+    onEvents: (events) => listeners.forEach((listener) => listener(events)),
     onConnectionError: (error) => logger.warn({ event: 'store.connection', err: error }),
   })
-  return { store, records: new Records(store, { onProblem, ...(keep === undefined ? {} : { keep }) }), exporter }
+  const records = new Records(store, { onProblem, ...(keep === undefined ? {} : { keep }) })
+  return { store, records, exporter, onEvents: (listener) => void listeners.push(listener) }
 }

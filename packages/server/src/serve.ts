@@ -66,7 +66,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const telemetry = options.telemetry ?? otlpFromEnvironment(process.env)
   const { database } = options
   const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
-  const { store, records, exporter } = await openState({ home, database, keep, telemetry, logger, onProblem })
+  const { store, records, exporter, onEvents } = await openState({ home, database, keep, telemetry, logger, onProblem })
   await using undo = new AsyncDisposableStack()
   undo.defer(() => store.close())
   const hearth = new Hearth({ pool: {}, ...engineOptions(store, records), ...options.engine, home })
@@ -76,6 +76,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const first = await ensureFirstKey(store, (token) => replacePrivately(path, `${token}\n`))
   const linkSecret = await keptSecret(join(home, 'link-secret'))
   const { e2b, pandastack } = options.dialects ?? {}
+  const { sandboxes, webhooks, templateBuilds } = store
+  const buildFiles = join(home, 'build-files')
   const server = createServer({
     controlPlane: plane,
     keys: store.apiKeys,
@@ -86,7 +88,9 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     ready: () => store.ping(),
     linkSecret,
     dialects: [
-      ...(e2b === undefined ? [] : [e2bDialect({ ...e2b, secret: linkSecret, sandboxes: store.sandboxes })]),
+      ...(e2b === undefined
+        ? []
+        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, templateBuilds, buildFiles, onEvents })]),
       ...(pandastack === undefined ? [] : [pandastackDialect(pandastack)]),
     ],
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },

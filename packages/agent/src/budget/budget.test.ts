@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { budgetOf, exhausted, outputAllowance, reminderOf, type Spent } from './budget.ts'
+import type { Spent } from '@hearth/contract'
+import { budgetOf, exhausted, outputAllowance, reminderOf } from './budget.ts'
 
 const LIMITS = { steps: 100, tokens: 1000, dollars: 10, wallTimeMs: 1000 }
 const NOTHING: Spent = { steps: 0, tokens: 0, dollars: 0, wallTimeMs: 0 }

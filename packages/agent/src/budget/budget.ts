@@ -1,19 +1,12 @@
-import { HearthError, parseInput } from '@hearth/contract'
-import type { z } from 'zod'
-import { budgetLimitsSchema, type StopReason } from '../events/event.ts'
+import {
+  budgetLimitsSchema,
+  HearthError,
+  parseInput,
+  type BudgetLimits,
+  type Spent,
+  type StopReason,
+} from '@hearth/contract'
 import { priceOf, type Price, type Prices } from '../models/prices.ts'
-
-/** What a run may use. Checked before each call, so that it is exceeded by one call at the most. */
-export type BudgetLimits = z.output<typeof budgetLimitsSchema>
-
-export interface Spent {
-  /** Calls of the model, also those whose reply was lost. */
-  readonly steps: number
-  readonly tokens: number
-  readonly dollars: number
-  /** Without pauses, and without the time in which nobody worked on it. */
-  readonly wallTimeMs: number
-}
 
 const DEFAULTS = { steps: 60, tokens: 5_000_000, dollars: 5, wallTimeMs: 60 * 60_000 } as const
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { HearthError, type Sandbox } from '@hearth/contract'
-import { readChanges, type Changes } from './changes.ts'
-import { git } from './git.ts'
-import { commitCommands, TreeImport, type TreeEntry } from './tree-import.ts'
+import { join } from 'node:path'
+import type { Sandbox } from '@hearth/contract'
+import { commitCommands, ensureBareRepository, git, IgnoreRules, type TreeEntry } from '@hearth/engine/git'
+import { changesBetween, type Changes } from './changes.ts'
+import { TreeImport } from './tree-import.ts'
 
 export interface ChangeLimits {
   /** Files of the working directory. Default 200,000. */
@@ -13,9 +13,6 @@ export interface ChangeLimits {
   /** Their content. Default 1 GiB. */
   readonly bytes?: number
 }
-
-/** What programs leave behind by running, and nobody means to change. */
-const LEAVINGS = ['__pycache__/', '*.pyc', '.pytest_cache/', '.mypy_cache/', 'node_modules/'] as const
 
 const DEFAULTS = { entries: 200_000, bytes: 1024 * 1024 * 1024 } as const
 
@@ -25,24 +22,22 @@ const DEFAULTS = { entries: 200_000, bytes: 1024 * 1024 * 1024 } as const
  */
 export class ChangeTracker implements AsyncDisposable {
   readonly #directory: string
-  readonly #temporary: boolean
+  /** Its directory goes when it is disposed of. */
+  readonly temporary: boolean
+  readonly #rules: IgnoreRules
   readonly #limits: Required<ChangeLimits>
 
   private constructor(directory: string, temporary: boolean, limits: ChangeLimits) {
     this.#directory = directory
-    this.#temporary = temporary
+    this.temporary = temporary
+    this.#rules = new IgnoreRules(directory, join(directory, 'hearth-ignore'))
     this.#limits = { ...DEFAULTS, ...limits }
   }
 
   /** In a directory that is kept, so that a run can be taken up by another process; without one, in a temporary one. */
   static async open(directory: string | null, limits: ChangeLimits = {}): Promise<ChangeTracker> {
     const place = directory ?? (await mkdtemp(join(tmpdir(), 'hearth-agent-')))
-    await mkdir(place, { recursive: true, mode: 0o700 })
-    if ((await stat(join(place, 'HEAD')).catch(nullIfMissing)) === null) {
-      await git(['init', '--bare', '--quiet', '--template='], { directory: place })
-      await mkdir(join(place, 'info'), { recursive: true })
-      await writeFile(join(place, 'info', 'exclude'), LEAVINGS.map((rule) => `${rule}\n`).join(''))
-    }
+    await ensureBareRepository(place)
     return new ChangeTracker(place, directory === null, limits)
   }
 
@@ -54,7 +49,8 @@ export class ChangeTracker implements AsyncDisposable {
   async begin(sandbox: Sandbox, workdir: string): Promise<string> {
     const tree = new TreeImport()
     return await this.#import(tree, sandbox.files.archive(workdir), async () => {
-      await this.#keepIgnoreRules(tree.ignoreRules)
+      // The rules of the base alone count: what is made later cannot hide itself.
+      await this.#rules.keep(tree.ignoreRules)
     })
   }
 
@@ -63,7 +59,7 @@ export class ChangeTracker implements AsyncDisposable {
     const present = await sandbox.files.exists(workdir)
     const archive = present ? sandbox.files.archive(workdir) : emptyArchive()
     const head = await this.#import(new TreeImport(), archive)
-    return await readChanges(this.#directory, base, head)
+    return await changesBetween(this.#directory, base, head)
   }
 
   /** Several may run at once: each has a branch of its own while it lasts. */
@@ -76,48 +72,23 @@ export class ChangeTracker implements AsyncDisposable {
     const input = async function* (this: ChangeTracker): AsyncGenerator<Uint8Array, void> {
       yield* tree.blobs(archive, this.#limits)
       await read()
-      yield commitCommands(branch, await this.#unignored(tree.entries))
+      yield commitCommands({ branch, base: null, entries: await this.#unignored(tree.entries) })
     }
     const options = { directory: this.#directory, input: input.call(this) }
     const commit = await git(['fast-import', '--quiet', '--done'], options)
     return commit.toString().trim()
   }
 
-  get #ignoreDirectory(): string {
-    return join(this.#directory, 'hearth-ignore')
-  }
-
-  /** The rules of the base alone count: what is made later cannot hide itself. */
-  async #keepIgnoreRules(rules: ReadonlyMap<string, Buffer>): Promise<void> {
-    await rm(this.#ignoreDirectory, { recursive: true, force: true })
-    await mkdir(this.#ignoreDirectory)
-    for (const [path, content] of rules) {
-      // SAFETY: the path was checked to be relative and without `..`, and nothing but these files was ever made below.
-      const file = join(this.#ignoreDirectory, path)
-      await mkdir(dirname(file), { recursive: true })
-      await writeFile(file, content)
-    }
-  }
-
   async #unignored(entries: ReadonlyMap<string, TreeEntry>): Promise<TreeEntry[]> {
-    if (entries.size === 0) return []
-    const input = [Buffer.from(Array.from(entries.keys(), (path) => `${path}\0`).join(''))]
-    const options = { directory: this.#directory, workTree: this.#ignoreDirectory, input, accept: [0, 1] }
-    const ignored = await git(['check-ignore', '--no-index', '-z', '--stdin'], options)
-    const names = new Set(ignored.toString().split('\0'))
-    return Array.from(entries.values()).filter(({ path }) => !names.has(path))
+    const ignored = await this.#rules.ignored(entries.keys())
+    return Array.from(entries.values()).filter(({ path }) => !ignored.has(path))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#temporary) await rm(this.#directory, { recursive: true, force: true })
+    if (this.temporary) await rm(this.#directory, { recursive: true, force: true })
   }
 }
 
 async function* emptyArchive(): AsyncGenerator<Uint8Array, void> {
   yield await Promise.resolve(Buffer.alloc(1024))
-}
-
-function nullIfMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw new HearthError('internal', `the directory of the run cannot be read: ${error.message}`, { cause: error })
 }

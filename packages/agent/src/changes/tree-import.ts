@@ -1,12 +1,6 @@
-import { readTar, TarError, type TarEntry } from '@hearth/engine/tar'
 import { HearthError } from '@hearth/contract'
-
-/** One file or link of a tree, with the number of its content in the import. */
-export interface TreeEntry {
-  readonly path: string
-  readonly mode: '100644' | '100755' | '120000'
-  readonly mark: number
-}
+import { blobEnd, blobHead, treePath, wholeBlob, type TreeEntry } from '@hearth/engine/git'
+import { readTar, TarError, type TarEntry } from '@hearth/engine/tar'
 
 export interface TreeLimits {
   readonly entries: number
@@ -33,7 +27,7 @@ export class TreeImport {
     const tarLimits = { entries: limits.entries, totalBytes: limits.bytes, pathBytes: PATH_BYTES }
     try {
       for await (const entry of readTar(archive, tarLimits)) {
-        const path = safePath(entry.header.path)
+        const path = treePath(entry.header.path)
         if (path !== null) yield* this.#blob(path, entry)
       }
     } catch (error) {
@@ -45,56 +39,27 @@ export class TreeImport {
   async *#blob(path: string, entry: TarEntry): AsyncGenerator<Uint8Array, void> {
     const { header } = entry
     if (header.type === 'hardlink') {
-      const target = safePath(header.target)
+      const target = treePath(header.target)
       const other = target === null ? undefined : this.entries.get(target)
       if (other !== undefined) this.entries.set(path, { ...other, path })
       return
     }
     if (header.type === 'symlink') {
       const mark = ++this.#mark
-      const target = Buffer.from(header.target)
-      yield Buffer.concat([Buffer.from(`blob\nmark :${mark}\ndata ${target.length}\n`), target, NEWLINE])
+      yield wholeBlob(mark, Buffer.from(header.target))
       this.entries.set(path, { path, mode: '120000', mark })
       return
     }
     if (header.type !== 'file') return
     const mark = ++this.#mark
     this.entries.set(path, { path, mode: (header.mode & 0o100) === 0 ? '100644' : '100755', mark })
-    yield Buffer.from(`blob\nmark :${mark}\ndata ${header.size}\n`)
+    yield blobHead(mark, header.size)
     const isRules = (path === '.gitignore' || path.endsWith('/.gitignore')) && header.size <= RULE_BYTES
     if (isRules && this.ignoreRules.size < RULE_FILES) {
       const rules = await entry.bytes()
       this.ignoreRules.set(path, Buffer.from(rules))
       yield rules
     } else yield* entry.body()
-    yield NEWLINE
+    yield blobEnd()
   }
-}
-
-const NEWLINE = Buffer.from('\n')
-
-/** Relative, without anything that leads elsewhere; null for what a tree cannot have, such as `.git` itself. */
-function safePath(name: string): string | null {
-  const parts = name.split('/').filter((part) => part !== '' && part !== '.')
-  if (parts.length === 0 || name.includes('\0')) return null
-  return parts.some((part) => part === '..' || /^\.git$/i.test(part)) ? null : parts.join('/')
-}
-
-/**
- * A commit of exactly these entries, whose identifier is written to standard output; no branch stays. The same entries give the same
- * commit at any time.
- */
-export function commitCommands(branch: string, entries: Iterable<TreeEntry>): Buffer {
-  const head = `commit refs/heads/${branch}\nmark :${COMMIT_MARK}\ncommitter Hearth <agent@hearth.invalid> 0 +0000\ndata 4\ntree\ndeleteall\n`
-  const lines = Array.from(entries, ({ mode, mark, path }) => `M ${mode} :${mark} ${quote(path)}\n`)
-  const end = `\nget-mark :${COMMIT_MARK}\nreset refs/heads/${branch}\nfrom ${'0'.repeat(40)}\n\ndone\n`
-  return Buffer.from(`${head}${lines.join('')}${end}`)
-}
-
-/** Beyond the numbers of all contents. */
-const COMMIT_MARK = 1_000_000_000
-
-function quote(path: string): string {
-  // eslint-disable-next-line no-control-regex
-  return `"${path.replace(/["\\\x01-\x1f]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)}"`
 }

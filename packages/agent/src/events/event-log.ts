@@ -1,5 +1,4 @@
-import { HearthError } from '@hearth/contract'
-import type { AgentEvent } from './event.ts'
+import { HearthError, type AgentEvent } from '@hearth/contract'
 
 /** Where a run is written down. What was appended is durable when the promise resolves: only then does it take effect. */
 export interface EventLog {

@@ -1,9 +1,8 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HearthError } from '@hearth/contract'
+import { HearthError, type AgentEvent } from '@hearth/contract'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { AgentEvent } from './event.ts'
 import { MemoryEventLog } from './event-log.ts'
 import { FileEventLog } from './file-event-log.ts'
 

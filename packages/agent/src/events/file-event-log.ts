@@ -1,8 +1,7 @@
 import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
-import { HearthError } from '@hearth/contract'
+import { agentEventSchema, HearthError, type AgentEvent } from '@hearth/contract'
 import { outOfTurn, type EventLog } from './event-log.ts'
-import { parseEvent, type AgentEvent } from './event.ts'
 
 const LOG_BYTES = 1024 * 1024 * 1024
 
@@ -76,7 +75,7 @@ function parseLines(content: Buffer, path: string): AgentEvent[] {
   const lines = content.toString('utf8').split('\n').slice(0, -1)
   return lines.map((line, index) => {
     try {
-      const event = parseEvent(JSON.parse(line))
+      const event = agentEventSchema.parse(JSON.parse(line))
       if (event.seq !== index) throw new Error(`it is numbered ${event.seq}`)
       return event
     } catch (error) {

@@ -1,15 +1,17 @@
 import { posix } from 'node:path'
-import { HearthError } from '@hearth/contract'
-import type { BudgetLimits } from '../budget/budget.ts'
+import { HearthError, type BudgetLimits } from '@hearth/contract'
 import type { ChangeTracker } from '../changes/change-tracker.ts'
 import { DEFAULT_TOOLS, submit } from '../tools/toolbox.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import { askModel } from './ask-model.ts'
+import { Boundary } from './boundary.ts'
 import { compact, isFull } from './compaction.ts'
 import { Control } from './control.ts'
+import { forkRun, type ForkedRun, type ForkRunOptions } from './fork-run.ts'
 import { nextMove, type Stop } from './next-move.ts'
 import type { AgentResult, Diff, ResumeOptions } from './options.ts'
-import { LogFailure, type Recorder } from './recorder.ts'
+import { LogFailure, LogFull, type Recorder } from './recorder.ts'
+import { resultBody, resultOf } from './result.ts'
 import type { PendingCall, RunState } from './run-state.ts'
 import { reach } from './reach.ts'
 import { admit, attempt, isLinkLost, isSandboxLost, runTool } from './run-tool.ts'
@@ -23,7 +25,7 @@ type Started = NonNullable<RunState['started']>
 /** A run that is being worked on. It never ends the sandbox: whoever made it does, and its deadline is the backstop. */
 export class AgentRun {
   readonly id: string
-  /** Rejects only when the run cannot be written down any more. */
+  /** Rejects only when the run was left, or cannot be written down any more. */
   readonly result: Promise<AgentResult>
   readonly #options: ResumeOptions
   readonly #started: Started
@@ -32,6 +34,7 @@ export class AgentRun {
   readonly #control = new Control()
   readonly #tools: readonly Tool[]
   readonly #readOffsets = new Map<number, number>()
+  readonly #boundary = new Boundary()
 
   constructor(options: ResumeOptions, recorder: Recorder, started: Started, tracker: ChangeTracker) {
     this.#options = options
@@ -40,28 +43,49 @@ export class AgentRun {
     this.#tracker = tracker
     const tools = options.tools ?? DEFAULT_TOOLS
     this.#tools = tools.includes(submit) ? tools : [...tools, submit]
-    this.id = started.run
+    this.id = recorder.state.run
     this.result = this.#run()
   }
 
-  /** After what is being done now. */
-  pause(): void {
-    this.#control.pause()
+  /** The number of the last message of a person that took effect. */
+  get message(): number {
+    return this.#state.message
   }
 
-  resume(): void {
-    this.#control.resume()
+  /** After what is being done now. Resolves when it is written down, or taken back. `message`: that of a person who asked for it. */
+  async pause(message?: number): Promise<void> {
+    await this.#control.beginPause(message)
+  }
+
+  resume(message?: number): void {
+    this.#control.resume(message)
   }
 
   /** A message that the model gets before its next reply. It is written down when this resolves. */
-  async steer(text: string): Promise<void> {
+  async steer(text: string, message?: number): Promise<void> {
     if (this.#state.stopped !== null) throw new HearthError('invalid_state', 'the run has ended')
-    await this.#recorder.record({ type: 'steered', text })
+    await this.#recorder.record({ type: 'steered', text, ...by(message) })
   }
 
   /** At once: what is being done is ended. */
-  stop(detail = 'it was stopped from outside'): void {
-    this.#control.stop('stopped', detail)
+  stop(detail = 'it was stopped from outside', message?: number): void {
+    this.#control.stop({ cut: 'stopped', detail, ...by(message) })
+  }
+
+  /** Nothing more is done here. The run has not ended: another process can go on with it. */
+  leave(detail: string): void {
+    this.#control.stop({ cut: 'left', detail })
+  }
+
+  /**
+   * Copies of it as it is now, machine and conversation, to go on with `resumeAgent`. It is done between two moves, never in the middle of
+   * a call, and the run goes on afterwards.
+   */
+  async fork(options: Omit<ForkRunOptions, 'sandbox' | 'log' | 'state'> = {}): Promise<ForkedRun[]> {
+    const { sandbox } = this.#options
+    const { log } = this.#recorder
+    const state = { directory: this.#tracker.directory, copied: this.#tracker.temporary }
+    return await this.#boundary.at(async () => await forkRun({ ...options, sandbox, log, state }))
   }
 
   get #state(): RunState {
@@ -75,9 +99,10 @@ export class AgentRun {
   async #run(): Promise<AgentResult> {
     using _control = this.#control
     await using _tracker = this.#tracker
+    using boundary = this.#boundary
     this.#limitTime()
     while (this.#state.stopped === null) {
-      await this.#whilePaused()
+      await boundary.pass()
       const stop = await this.#advance()
       if (stop !== null) await this.#recorder.record({ type: 'stopped', ...stop })
     }
@@ -85,7 +110,8 @@ export class AgentRun {
   }
 
   #remainingMs(): number {
-    return Math.max(0, this.#limits.wallTimeMs - this.#state.spentAt(Date.now()).wallTimeMs)
+    const own = Math.max(0, this.#limits.wallTimeMs - this.#state.spentAt(Date.now()).wallTimeMs)
+    return Math.min(own, this.#options.shared?.remainingMs ?? Infinity)
   }
 
   #limitTime(): void {
@@ -93,26 +119,31 @@ export class AgentRun {
   }
 
   async #whilePaused(): Promise<void> {
-    if (!this.#control.paused) return
-    await this.#recorder.record({ type: 'paused' })
+    const { pause } = this.#control
+    if (pause === null) return
+    await this.#recorder.record({ type: 'paused', ...by(pause.message) })
     this.#control.unlimit()
-    await this.#control.open()
-    await this.#recorder.record({ type: 'resumed' })
+    const message = await this.#control.opened()
+    await this.#recorder.record({ type: 'resumed', ...by(message) })
     this.#limitTime()
   }
 
   /** Does one thing, which the state alone decides. Returns why the run ends, if it does. */
   async #advance(): Promise<Stop | null> {
     const { cut } = this.#control
-    if (cut !== null) return { reason: cut.cut, detail: cut.detail }
+    if (cut?.cut === 'left') throw new HearthError('aborted', cut.detail)
+    if (cut !== null) return { reason: cut.cut, detail: cut.detail, ...by(cut.message) }
     const accepted = acceptedSubmission(this.#state)
     if (accepted !== null) return accepted
     try {
+      await this.#whilePaused()
+      if (this.#control.cut !== null) return null
       const [pending] = this.#state.pending
       if (pending !== undefined) await this.#answer(pending)
       return pending === undefined ? await this.#ask() : null
     } catch (error) {
       if (error instanceof LogFailure) throw error
+      if (error instanceof LogFull) return { reason: 'log_full', detail: error.message }
       // Read again: it may have been cut short while it worked, and what broke is the consequence.
       if (this.#control.cut !== null) return null
       if (isSandboxLost(error)) return { reason: 'sandbox_ended', detail: (error as Error).message }
@@ -121,8 +152,9 @@ export class AgentRun {
   }
 
   async #ask(): Promise<Stop | null> {
-    const { model } = this.#options
-    const move = nextMove(this.#state, this.#limits, Date.now())
+    const { model, shared } = this.#options
+    const own = { limits: this.#limits, spent: this.#state.spentAt(Date.now()) }
+    const move = nextMove(this.#state, shared === undefined ? [own] : [own, shared])
     if (move !== null && 'stop' in move) return move.stop
     if (move !== null) {
       await this.#recorder.record({ type: 'reminded', ...move.remind })
@@ -203,7 +235,7 @@ export class AgentRun {
     return {
       sandbox: this.#options.sandbox,
       workdir: this.#started.workdir,
-      keptDirectory: posix.join('/tmp/hearth-agent', this.#started.run),
+      keptDirectory: posix.join('/tmp/hearth-agent', this.id),
       remainingMs: this.#remainingMs(),
       signal: this.#control.signal,
       readOffsets: this.#readOffsets,
@@ -227,16 +259,18 @@ export class AgentRun {
   async #finish(): Promise<AgentResult> {
     const { stopped, submission } = this.#state
     if (stopped === null) throw new HearthError('internal', 'the run has not ended')
+    if (this.#state.result !== null) return resultOf(this.#state.result)
     await this.#endProcesses()
-    const diff = await this.#diff()
-    return {
+    const result: AgentResult = {
       reason: stopped.reason,
       detail: stopped.detail,
       summary: submission?.summary ?? null,
       verified: submission?.verified ?? null,
-      diff,
+      diff: await this.#diff(),
       ...this.#state.spentAt(stopped.at),
     }
+    await this.#recorder.record(resultBody(result))
+    return result
   }
 
   /** What was left running would go on changing what the difference is made of. */
@@ -251,6 +285,10 @@ export class AgentRun {
       }
     }
   }
+}
+
+function by(message: number | undefined): { message?: number } {
+  return message === undefined ? {} : { message }
 }
 
 function acceptedSubmission({ submission }: RunState): Stop | null {

@@ -1,4 +1,4 @@
-import { HearthError, newId } from '@hearth/contract'
+import { BOUNDS, HearthError, newId } from '@hearth/contract'
 import { budgetOf } from '../budget/budget.ts'
 import { ChangeTracker } from '../changes/change-tracker.ts'
 import { MemoryEventLog } from '../events/event-log.ts'
@@ -6,13 +6,11 @@ import { AgentRun } from './agent-run.ts'
 import type { AgentOptions, ResumeOptions } from './options.ts'
 import { Recorder } from './recorder.ts'
 
-const TASK_CHARACTERS = 200_000
-
 /** Begins a run. The sandbox stays the caller's. */
 export async function startAgent(options: AgentOptions): Promise<AgentRun> {
   const { sandbox, model, task, workdir = '/workspace', verify = null } = options
-  if (task.trim() === '' || task.length > TASK_CHARACTERS) {
-    throw new HearthError('invalid_request', `a task has 1 to ${TASK_CHARACTERS} characters`)
+  if (task.trim() === '' || task.length > BOUNDS.runTaskCharacters) {
+    throw new HearthError('invalid_request', `a task has 1 to ${BOUNDS.runTaskCharacters} characters`)
   }
   const budget = budgetOf(options.budget ?? {}, model.name, options.prices ?? {})
   const recorder = await recorderOf(options)
@@ -20,12 +18,13 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
   await sandbox.files.makeDirectory(workdir, { parents: true })
   const tracker = await ChangeTracker.open(options.stateDirectory ?? null, options.changeLimits)
   try {
-    const base = await beginOf(tracker, options, workdir)
+    const base = options.base === undefined ? await beginOf(tracker, options, workdir) : { commit: options.base }
     await recorder.record({
       type: 'started',
-      run: newId('run'),
+      run: options.run ?? newId('run'),
       task,
       model: model.name,
+      sandbox: sandbox.id,
       workdir,
       verify,
       budget,
@@ -43,7 +42,7 @@ export async function resumeAgent(options: ResumeOptions): Promise<AgentRun> {
   const recorder = await recorderOf(options)
   if (recorder.state.started === null) throw new HearthError('not_found', 'the log holds no run')
   const tracker = await ChangeTracker.open(options.stateDirectory ?? null, options.changeLimits)
-  if (recorder.state.stopped === null) await recorder.record({ type: 'resumed' })
+  if (recorder.state.stopped === null) await recorder.record({ type: 'resumed', sandbox: options.sandbox.id })
   return makeRun(options, recorder, tracker)
 }
 

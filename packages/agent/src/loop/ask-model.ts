@@ -1,12 +1,14 @@
-import { outputAllowance, type BudgetLimits } from '../budget/budget.ts'
-import type { Model, ModelReply, ToolCall } from '../models/model.ts'
+import type { BudgetLimits, StopReason } from '@hearth/contract'
+import { outputAllowance } from '../budget/budget.ts'
+import type { Reservation } from '../budget/shared-budget.ts'
+import { NO_USAGE, type Model, type ModelReply, type ToolCall } from '../models/model.ts'
 import { ModelFailure } from '../models/model-failure.ts'
-import { costOf, priceOf } from '../models/prices.ts'
+import { costOf, priceOf, type Price } from '../models/prices.ts'
 import { withRetries } from '../models/retry.ts'
 import { describeTool, type Tool } from '../tools/tool.ts'
 import { compact } from './compaction.ts'
 import { instructionsFor } from './instructions.ts'
-import type { Stop } from './next-move.ts'
+import { usedUp, type Stop } from './next-move.ts'
 import type { ResumeOptions } from './options.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -28,10 +30,14 @@ export interface Asking {
 /** Calls the model once, and again where that can help. Null when its reply was written down. Throws when the run was cut short. */
 export async function askModel(asking: Asking): Promise<Stop | null> {
   const { recorder, signal } = asking
+  const mostOutput = allowance(asking)
+  const reserved = await reserve(asking, mostOutput)
+  if (typeof reserved === 'string') return { reason: reserved, detail: usedUp(reserved) }
+  using _reserved = reserved
   await recorder.record({ type: 'model_called', turn: recorder.state.replies })
   try {
     const reply = await withRetries(
-      () => callOnce(asking),
+      () => callOnce(asking, mostOutput),
       asking.options.retries ?? {},
       signal,
       async (failure, delayMs) => {
@@ -39,7 +45,7 @@ export async function askModel(asking: Asking): Promise<Stop | null> {
         await recorder.record({ type: 'model_failed', kind, message, retryInMs: delayMs })
       },
     )
-    await recordReply(asking, reply)
+    await recordReply(asking, reply, reserved)
     return null
   } catch (error) {
     if (!(error instanceof ModelFailure)) throw error
@@ -48,42 +54,62 @@ export async function askModel(asking: Asking): Promise<Stop | null> {
   }
 }
 
-async function callOnce({
-  model,
-  recorder,
-  tools,
-  options,
-  limits,
-  workdir,
-  verify,
-  signal,
-}: Asking): Promise<ModelReply> {
+async function callOnce(asking: Asking, maxOutputTokens: number): Promise<ModelReply> {
+  const { model, recorder, tools, options, workdir, verify, signal } = asking
   const { state } = recorder
-  const price = priceOf(model.name, options.prices ?? {})
-  const most = options.maxOutputTokens ?? OUTPUT_TOKENS
   return await model.call({
     system: instructionsFor(workdir, verify, options.instructions ?? ''),
     messages: state.messages(),
     tools: tools.map(describeTool),
-    maxOutputTokens: outputAllowance(limits, state.spentAt(Date.now()), price, most),
+    maxOutputTokens,
     turn: state.replies,
     signal,
+    ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   })
 }
 
+function priceFor({ model, options }: Asking): Price | null {
+  return priceOf(model.name, options.prices ?? {})
+}
+
+function allowance(asking: Asking): number {
+  const { recorder, options, limits } = asking
+  const { shared, maxOutputTokens = OUTPUT_TOKENS } = options
+  const price = priceFor(asking)
+  const own = outputAllowance(limits, recorder.state.spentAt(Date.now()), price, maxOutputTokens)
+  return shared === undefined ? own : outputAllowance(shared.limits, shared.promised, price, own)
+}
+
+type Reserved = Reservation | StopReason | null
+
+/** What is kept of the shared budget for this call: the conversation as it was counted last, and the longest reply. */
+async function reserve(asking: Asking, outputTokens: number): Promise<Reserved> {
+  const { recorder, options, signal } = asking
+  const { shared } = options
+  if (shared === undefined) return null
+  const inputTokens = recorder.state.contextTokens
+  const price = priceFor(asking)
+  const usage = { ...NO_USAGE, inputTokens, outputTokens }
+  const dollars = price === null ? 0 : costOf(usage, price)
+  return await shared.reserve({ tokens: inputTokens + outputTokens, dollars }, signal)
+}
+
 /** The reply counts from here on: its calls are run by whoever has the log. */
-async function recordReply({ model, recorder, options }: Asking, reply: ModelReply): Promise<void> {
-  const price = priceOf(model.name, options.prices ?? {})
+async function recordReply(asking: Asking, reply: ModelReply, reserved: Reservation | null): Promise<void> {
+  const price = priceFor(asking)
+  const dollars = price === null ? 0 : costOf(reply.usage, price)
+  // It has been used, whether it can be written down or not.
+  reserved?.end({ tokens: reply.usage.inputTokens + reply.usage.outputTokens, dollars })
   const calls = distinct(reply.calls.slice(0, MOST_CALLS))
   const untouched = calls === reply.calls || calls.every((call, index) => call === reply.calls[index])
   const whole = untouched && calls.length === reply.calls.length
-  await recorder.record({
+  await asking.recorder.record({
     type: 'model_replied',
     text: reply.text,
     calls: [...calls],
     finish: reply.finish,
     usage: reply.usage,
-    dollars: price === null ? 0 : costOf(reply.usage, price),
+    dollars,
     // What the provider would get back must say the same as what was written down.
     ...(whole && reply.replay !== undefined ? { replay: reply.replay } : {}),
   })

@@ -1,11 +1,13 @@
-import { exhausted, reminderOf, type BudgetLimits, type Reminder } from '../budget/budget.ts'
-import type { StopReason } from '../events/event.ts'
+import type { BudgetLimits, Spent, StopReason } from '@hearth/contract'
+import { exhausted, reminderOf, type Reminder } from '../budget/budget.ts'
 import type { RunState } from './run-state.ts'
 import { findStuck } from './stuck.ts'
 
 export interface Stop {
   readonly reason: StopReason
   readonly detail: string
+  /** The message of a person that asked for it. */
+  readonly message?: number
 }
 
 const MOST_SILENT = 3
@@ -15,10 +17,17 @@ const MOST_REFUSALS = 5
 /** What comes before the next call of the model: the end, something to tell it, or nothing. */
 export type Move = { readonly stop: Stop } | { readonly remind: Reminder } | null
 
-export function nextMove(state: RunState, limits: BudgetLimits, now: number): Move {
-  const spent = state.spentAt(now)
-  const over = exhausted(limits, spent)
-  if (over !== null) return end(over, `the budget is used up: ${over.replace('_', ' ')}`)
+/** A budget and what is used of it: the run's own, and the one that it shares with others. */
+export interface Account {
+  readonly limits: BudgetLimits
+  readonly spent: Spent
+}
+
+export function nextMove(state: RunState, accounts: readonly Account[]): Move {
+  for (const { limits, spent } of accounts) {
+    const over = exhausted(limits, spent)
+    if (over !== null) return end(over, usedUp(over))
+  }
   if (state.refusals >= MOST_REFUSALS) return end('verify_failed', `${state.refusals} submissions were not accepted`)
   if (state.silent >= MOST_SILENT) return end('no_tool_calls', `${state.silent} replies in a row called no tool`)
   if (state.malformed >= MOST_MALFORMED)
@@ -27,8 +36,15 @@ export function nextMove(state: RunState, limits: BudgetLimits, now: number): Mo
   if (stuck !== null) return 'stop' in stuck ? end('stuck', stuck.stop) : stuck
   const silence = silenceReminder(state)
   if (silence !== null) return { remind: silence }
-  const reminder = reminderOf(limits, spent, state.reminded)
-  return reminder === null ? null : { remind: reminder }
+  for (const { limits, spent } of accounts) {
+    const reminder = reminderOf(limits, spent, state.reminded)
+    if (reminder !== null) return { remind: reminder }
+  }
+  return null
+}
+
+export function usedUp(part: StopReason): string {
+  return `the budget is used up: ${part.replace('_', ' ')}`
 }
 
 function end(reason: StopReason, detail: string): Move {

@@ -1,8 +1,7 @@
-import type { Sandbox } from '@hearth/contract'
-import type { BudgetLimits } from '../budget/budget.ts'
+import type { AgentEvent, BudgetLimits, RunId, Sandbox, StopReason } from '@hearth/contract'
+import type { SharedBudget } from '../budget/shared-budget.ts'
 import type { ChangeLimits } from '../changes/change-tracker.ts'
 import type { Changes } from '../changes/changes.ts'
-import type { AgentEvent, StopReason } from '../events/event.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Model } from '../models/model.ts'
 import type { Prices } from '../models/prices.ts'
@@ -41,6 +40,10 @@ export interface ResumeOptions {
   readonly hooks?: Hooks
   readonly prices?: Prices
   readonly retries?: RetryOptions
+  /** What it may use together with others, next to its own budget. */
+  readonly shared?: SharedBudget
+  /** How much the replies may differ from one call to the next. Default: the provider's. */
+  readonly temperature?: number
   /** More to tell the model before the task. */
   readonly instructions?: string
   /** Tokens of one reply at the most. Default 16,384. */
@@ -51,12 +54,16 @@ export interface ResumeOptions {
 }
 
 export interface AgentOptions extends ResumeOptions {
+  /** Its identifier, where it has one already. */
+  readonly run?: RunId
   readonly task: string
   /** In the sandbox. Default `/workspace`. */
   readonly workdir?: string
   /** A command that must succeed before a submission counts. */
   readonly verify?: string
   readonly budget?: Partial<BudgetLimits>
+  /** What changes are counted from: a commit of `stateDirectory` that is known to be the working directory. Default: it is read. */
+  readonly base?: string
 }
 
 export type Diff =

@@ -1,9 +1,19 @@
-import type { AgentEvent, Outcome } from '../events/event.ts'
-import type { Spent } from '../budget/budget.ts'
-import type { Finish, Message, ToolAnswer, ToolCall } from '../models/model.ts'
+import {
+  HearthError,
+  NO_PROGRESS,
+  progressOf,
+  type AgentEvent,
+  type Finish,
+  type RunProgress,
+  type Spent,
+  type ToolOutcome,
+} from '@hearth/contract'
+import type { Message, ToolAnswer, ToolCall } from '../models/model.ts'
 
 type Started = Extract<AgentEvent, { type: 'started' }>
+type Forked = Extract<AgentEvent, { type: 'forked' }>
 type Stopped = Extract<AgentEvent, { type: 'stopped' }>
+type Result = Extract<AgentEvent, { type: 'result' }>
 type Submitted = Extract<AgentEvent, { type: 'submitted' }>
 
 export interface PendingCall {
@@ -16,7 +26,7 @@ export interface PendingCall {
 export interface PastCall {
   readonly call: string
   readonly observation: string
-  readonly outcome: Outcome
+  readonly outcome: ToolOutcome
 }
 
 interface Turn {
@@ -30,13 +40,17 @@ const REMEMBERED_CALLS = 24
 /** What a run has come to: nothing but the sum of its events, so that it is the same for whoever reads them. */
 export class RunState {
   started: Started | null = null
+  /** The identifier of the run: a fork has one of its own. */
+  run = ''
+  /** What it was forked of. */
+  parent: Forked['parent'] | null = null
   stopped: Stopped | null = null
+  result: Result | null = null
   submission: Submitted | null = null
   /** Submissions that were not accepted. */
   refusals = 0
   next = 0
   replies = 0
-  paused = false
   /** It was shortened, and no reply has come since: to do it again would change nothing. */
   compactedSinceReply = false
   lastFinish: Finish = 'stop'
@@ -50,17 +64,22 @@ export class RunState {
   readonly past: PastCall[] = []
   #turns: Turn[] = []
   #inbox: string[] = []
-  #steps = 0
-  #tokens = 0
-  #dollars = 0
-  #activeMs = 0
-  #lastAt: number | null = null
+  #progress: RunProgress = NO_PROGRESS
+
+  get paused(): boolean {
+    return this.#progress.state === 'paused'
+  }
+
+  /** The number of the last message of a person that took effect. */
+  get message(): number {
+    return this.#progress.message
+  }
 
   /** Up to this instant, for a run that is being worked on. */
   spentAt(now: number): Spent {
-    const since = this.#lastAt === null || this.paused || this.stopped !== null ? 0 : Math.max(0, now - this.#lastAt)
-    const wallTimeMs = this.#activeMs + since
-    return { steps: this.#steps, tokens: this.#tokens, dollars: this.#dollars, wallTimeMs }
+    const { spent, lastAt, state } = this.#progress
+    const since = lastAt === null || state !== 'running' ? 0 : Math.max(0, now - lastAt)
+    return { ...spent, wallTimeMs: spent.wallTimeMs + since }
   }
 
   get pending(): readonly PendingCall[] {
@@ -81,19 +100,21 @@ export class RunState {
   }
 
   apply(event: AgentEvent): void {
-    if (this.#lastAt !== null && event.type !== 'resumed') this.#activeMs += Math.max(0, event.at - this.#lastAt)
-    this.#lastAt = event.at
+    const progress = progressOf(this.#progress, event)
+    if (progress === null)
+      throw new HearthError('invalid_request', `a run cannot have the event ${event.type} as its ${event.seq}.`)
+    this.#progress = progress
     this.next = event.seq + 1
     switch (event.type) {
       case 'started':
         this.started = event
+        this.run = event.run
         this.#turns = [{ seq: event.seq, messages: [{ role: 'user', text: event.task }], calls: [] }]
         break
-      case 'paused':
-        this.paused = true
-        break
-      case 'resumed':
-        this.paused = false
+      case 'forked':
+        this.run = event.run
+        this.parent = event.parent
+        if (!event.memory) this.processes.clear()
         break
       case 'steered':
         this.#inbox.push(event.text)
@@ -103,9 +124,10 @@ export class RunState {
         this.#inbox.push(event.text)
         break
       case 'model_called':
-        this.#steps++
         this.#deliver(event.seq)
         break
+      case 'paused':
+      case 'resumed':
       case 'model_failed':
         break
       case 'model_replied':
@@ -127,6 +149,9 @@ export class RunState {
       case 'stopped':
         this.stopped = event
         break
+      case 'result':
+        this.result = event
+        break
     }
   }
 
@@ -141,8 +166,6 @@ export class RunState {
   #reply(event: Extract<AgentEvent, { type: 'model_replied' }>): void {
     this.replies++
     this.compactedSinceReply = false
-    this.#tokens += event.usage.inputTokens + event.usage.outputTokens
-    this.#dollars += event.dollars
     this.contextTokens = event.usage.inputTokens + event.usage.outputTokens
     this.lastFinish = event.finish
     this.silent = event.calls.length === 0 ? this.silent + 1 : 0

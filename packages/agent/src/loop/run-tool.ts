@@ -1,5 +1,4 @@
-import { HearthError } from '@hearth/contract'
-import type { Outcome } from '../events/event.ts'
+import { HearthError, type ToolOutcome } from '@hearth/contract'
 import { parseCall } from '../tools/toolbox.ts'
 import { permissionFor } from '../tools/permissions.ts'
 import type { Tool, ToolContext, ToolResult } from '../tools/tool.ts'
@@ -9,7 +8,7 @@ import type { CheckedCall, Hooks, ResumeOptions } from './options.ts'
 /** What may be run, or what the model is told instead. */
 export type Admission =
   | { readonly tool: Tool; readonly input: unknown }
-  | { readonly outcome: Extract<Outcome, 'malformed' | 'denied'>; readonly text: string }
+  | { readonly outcome: Extract<ToolOutcome, 'malformed' | 'denied'>; readonly text: string }
 
 type Rules = Pick<ResumeOptions, 'permissions' | 'approve' | 'hooks'>
 type Decision = Awaited<ReturnType<NonNullable<Hooks['beforeTool']>>>

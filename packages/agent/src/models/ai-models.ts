@@ -2,8 +2,9 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, jsonSchema, streamText, tool, type LanguageModel, type ModelMessage, type ToolSet } from 'ai'
+import type { Finish } from '@hearth/contract'
 import { ModelFailure } from './model-failure.ts'
-import type { Finish, Message, Model, ModelReply, ModelRequest, ToolCall, ToolDescription } from './model.ts'
+import type { Message, Model, ModelReply, ModelRequest, ToolCall, ToolDescription } from './model.ts'
 
 // The one file that knows the `ai` package.
 
@@ -22,6 +23,8 @@ export interface AiModelOptions {
 }
 
 export function openAiModel(options: AiModelOptions): Model {
+  // Its warnings, for example about a temperature that a model does not know, would go to standard output, where our results go.
+  Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
   const language = languageModel(options)
   return {
     name: options.name,
@@ -48,6 +51,7 @@ async function callModel(model: LanguageModel, request: ModelRequest): Promise<M
     messages: request.messages.map(toModelMessage).map(markForCache),
     tools: toToolSet(request.tools),
     maxOutputTokens: request.maxOutputTokens,
+    ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
     maxRetries: 0,
     timeout: { totalMs: CALL_MS, chunkMs: SILENCE_MS },
     abortSignal: AbortSignal.any([request.signal, overlong.signal]),

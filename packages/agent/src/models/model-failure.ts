@@ -1,17 +1,19 @@
-/** `overflow`: the conversation is too long for the model. `refused`: asking again will not help. */
-export const FAILURE_KINDS = ['rate_limited', 'server_error', 'disconnected', 'overflow', 'refused'] as const
-export type FailureKind = (typeof FAILURE_KINDS)[number]
+import type { ModelFailureKind } from '@hearth/contract'
 
-const RETRYABLE: ReadonlySet<FailureKind> = new Set(['rate_limited', 'server_error', 'disconnected'])
+const RETRYABLE: ReadonlySet<ModelFailureKind> = new Set(['rate_limited', 'server_error', 'disconnected'])
 
 /** A call of a model that gave no reply. Whatever had arrived of one was thrown away, and nothing of it took effect. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure'
-  readonly kind: FailureKind
+  readonly kind: ModelFailureKind
   /** How long the provider asks to wait. */
   readonly retryAfterMs: number | null
 
-  constructor(kind: FailureKind, message: string, options: { cause?: unknown; retryAfterMs?: number | null } = {}) {
+  constructor(
+    kind: ModelFailureKind,
+    message: string,
+    options: { cause?: unknown; retryAfterMs?: number | null } = {},
+  ) {
     super(message, { cause: options.cause })
     this.kind = kind
     this.retryAfterMs = options.retryAfterMs ?? null

@@ -1,3 +1,5 @@
+import type { Finish } from '@hearth/contract'
+
 /** A call of a tool as the model wrote it. `input` is whatever the model sent: nothing about it has been checked. */
 export interface ToolCall {
   readonly id: string
@@ -43,9 +45,6 @@ export interface Usage {
 
 export const NO_USAGE: Usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 }
 
-export const FINISHES = ['stop', 'tool-calls', 'length', 'content-filter', 'other'] as const
-export type Finish = (typeof FINISHES)[number]
-
 export interface ModelRequest {
   readonly system: string
   readonly messages: readonly Message[]
@@ -53,6 +52,8 @@ export interface ModelRequest {
   readonly maxOutputTokens: number
   /** How many replies this run has had before. */
   readonly turn: number
+  /** Default: the provider's. */
+  readonly temperature?: number
   readonly signal: AbortSignal
 }
 

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
 import { HearthError, type Sandbox } from '@hearth/contract'
-import { looksLikeTest, readChanges, type Changes } from '../changes/changes.ts'
-import { git } from '../changes/git.ts'
+import { git } from '@hearth/engine/git'
+import { changesBetween, looksLikeTest, type Changes } from '../changes/changes.ts'
 
 const PATCH_BYTES = 64 * 1024 * 1024
 
@@ -22,7 +22,7 @@ export async function patchedTree(directory: string, base: string, patch: Uint8A
     await git(['read-tree', base], options)
     if (patch.length > 0) await git(['apply', '--cached', '--whitespace=nowarn', '-'], { ...options, input: [patch] })
     const tree = (await git(['write-tree'], options)).toString().trim()
-    return { tree, ...(await readChanges(directory, base, tree)) }
+    return { tree, ...(await changesBetween(directory, base, tree)) }
   } finally {
     await rm(place, { recursive: true, force: true })
   }

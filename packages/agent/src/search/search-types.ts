@@ -1,5 +1,4 @@
-import type { Sandbox } from '@hearth/contract'
-import type { ChangedFile } from '../changes/changes.ts'
+import type { ChangedFile, Sandbox } from '@hearth/contract'
 
 /** One thing to try: a patch as it is, or what a command or a function does to the working directory of a fork. */
 export type Candidate = { readonly name?: string } & (

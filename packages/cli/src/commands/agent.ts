@@ -8,7 +8,7 @@ import { packDirectory } from '../copy/pack.ts'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { sandboxFields, withoutUndefined, type SandboxOptions } from '../options/sandbox-options.ts'
-import { eventLine, resultJson, resultLine } from '../output/agent-view.ts'
+import { eventLine, resultLine } from '../output/agent-view.ts'
 import { write } from '../output/write.ts'
 
 export interface AgentCommandOptions extends SandboxOptions {
@@ -92,8 +92,7 @@ function show(event: AgentEvent, options: AgentCommandOptions): void {
 }
 
 async function give(result: AgentResult, { json, quiet, diff: file }: AgentCommandOptions): Promise<void> {
-  if (json === true) await write(process.stdout, `${JSON.stringify(resultJson(result))}\n`)
-  else if (quiet !== true) process.stderr.write(`${resultLine(result)}\n`)
+  if (json !== true && quiet !== true) process.stderr.write(`${resultLine(result)}\n`)
   if (!result.diff.available) return
   const { patch } = result.diff
   if (file !== undefined) await onLocal(file, async () => await writeFile(file, patch))

@@ -3,12 +3,13 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { once } from 'node:events'
 import { configurationFor, httpServer, makeServer, Session, type Client } from '@hearth/mcp'
-import { Hearth, HearthError } from '@hearth/sdk'
+import { Hearth, HearthError, type CreateSandbox } from '@hearth/sdk'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createSpecOf, type CreateOptions } from '../options/create-options.ts'
 import { presentOne } from '../output/present.ts'
 import { findServer } from '../server/find-server.ts'
 import { findSandbox } from '../server/find-sandbox.ts'
+import { findSnapshot } from '../server/find-snapshot.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 import { version } from '../version.ts'
 
@@ -27,15 +28,14 @@ async function overStdio(options: McpOptions): Promise<number> {
   const found = findServer(options.port)
   const hearth = new Hearth({ url: found.url, apiKey: found.apiKey ?? '' })
   // What is wrong with the server is said at once, to whoever looks at standard error, not in each tool.
-  const sandbox = await withServer(options, async () =>
-    options.sandbox === undefined
-      ? (await hearth.page({ limit: 1 }), null)
-      : (await findSandbox(hearth, options.sandbox)).id,
-  )
+  const { spec, sandbox } = await withServer(options, async () => ({
+    spec: await specOf(hearth, options),
+    sandbox: options.sandbox === undefined ? null : (await findSandbox(hearth, options.sandbox)).id,
+  }))
   await using session = new Session({
     hearth,
     multi: options.multi === true,
-    spec: createSpecOf(options),
+    spec,
     ...(sandbox === null ? {} : { sandbox }),
   })
   const handle = serveStdio(() => makeServer(session, version()))
@@ -45,11 +45,9 @@ async function overStdio(options: McpOptions): Promise<number> {
 }
 
 async function overHttp(port: number, options: McpOptions): Promise<number> {
-  const { url } = await withServer(options, async (hearth) => {
-    await hearth.page({ limit: 1 })
-    return findServer(options.port)
-  })
-  const server = httpServer({ url, version: version() })
+  const spec = await withServer(options, (hearth) => specOf(hearth, options))
+  const { url } = findServer(options.port)
+  const server = httpServer({ url, spec, version: version() })
   server.listen(port, '127.0.0.1')
   await Promise.race([
     once(server, 'listening'),
@@ -62,6 +60,13 @@ async function overHttp(port: number, options: McpOptions): Promise<number> {
   server.close()
   server.closeAllConnections()
   return 0
+}
+
+/** What sandboxes are made of. A server that cannot be asked is found out here. */
+async function specOf(hearth: Hearth, options: McpOptions): Promise<CreateSandbox> {
+  await hearth.page({ limit: 1 })
+  const from = options.from === undefined ? {} : { from: (await findSnapshot(hearth, options.from)).id }
+  return { ...createSpecOf(options), ...from }
 }
 
 async function ended(): Promise<void> {

@@ -1,7 +1,7 @@
 import { serve, type Server, type ServeOptions } from '@hearth/server'
 import { HearthError } from '@hearth/sdk'
 import { invocation } from '../output/invocation.ts'
-import { dialectsOf } from '../options/dialect-option.ts'
+import { dialectsOf, withNetworks } from '../options/dialect-option.ts'
 import { recordServer } from '../server/server-record.ts'
 
 export interface UpOptions {
@@ -12,6 +12,8 @@ export interface UpOptions {
   readonly pool?: number
   /** What was asked for; empty for the default. */
   readonly dialect?: readonly string[]
+  /** Networks that are not public and may be told events nevertheless. */
+  readonly webhookNetwork?: readonly string[]
   readonly verbose?: boolean
 }
 
@@ -30,9 +32,9 @@ export async function up(options: UpOptions): Promise<number> {
   return 0
 }
 
-function optionsOf({ port, host, database, pool, dialect }: UpOptions): ServeOptions {
+function optionsOf({ port, host, database, pool, dialect, webhookNetwork }: UpOptions): ServeOptions {
   return {
-    dialects: dialectsOf(dialect ?? [], host),
+    dialects: withNetworks(dialectsOf(dialect ?? [], host), webhookNetwork ?? []),
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(database === undefined ? {} : { database }),

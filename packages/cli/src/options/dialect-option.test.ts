@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dialectsOf } from './dialect-option.ts'
+import { dialectsOf, withNetworks } from './dialect-option.ts'
 
 describe('--dialect', () => {
   it('is on by default on loopback alone', () => {
@@ -29,6 +29,18 @@ describe('--dialect', () => {
       ['pandastack=1,sandboxes.test'],
     ]) {
       expect(() => dialectsOf(wrong)).toThrow(/--dialect/)
+    }
+  })
+})
+
+describe('--webhook-network', () => {
+  it('names networks for the webhooks of E2B', () => {
+    const networks = ['10.0.0.0/8', 'fd00::/8']
+    expect(withNetworks({ e2b: { port: 1 } }, networks)).toEqual({ e2b: { port: 1, webhooks: { networks } } })
+    expect(withNetworks({ e2b: { port: 1 } }, [])).toEqual({ e2b: { port: 1 } })
+    expect(() => withNetworks({ pandastack: { port: 1 } }, networks)).toThrow(/needs the dialect/)
+    for (const wrong of ['10.0.0.0', '10.0.0.0/33', 'name/8', '::/129', '10.0.0.0/']) {
+      expect(() => withNetworks({ e2b: { port: 1 } }, [wrong])).toThrow(/no network/)
     }
   })
 })

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { HearthError } from '@hearth/sdk'
 import type { ServeOptions } from '@hearth/server'
 
@@ -20,6 +21,25 @@ export function dialectsOf(given: readonly string[], host = '127.0.0.1'): Dialec
   const dialects: Dialects = Object.assign({}, ...chosen) as Dialects
   if (Object.keys(dialects).length < given.length) throw wrong('one is given more than once')
   return dialects
+}
+
+/** Webhooks are E2B's: networks for them without its dialect would do nothing. */
+export function withNetworks({ e2b, ...others }: Dialects, networks: readonly string[]): Dialects {
+  if (networks.length === 0) return e2b === undefined ? others : { e2b, ...others }
+  const refused = networks.find((network) => !isNetwork(network))
+  const why = e2b === undefined ? 'needs the dialect e2b' : refused === undefined ? null : `${refused} is no network`
+  if (e2b === undefined || why !== null) {
+    throw new HearthError('invalid_request', `--webhook-network: ${why ?? ''}`, {
+      suggestion: 'Give a network such as 10.0.0.0/8 or fd00::/8.',
+    })
+  }
+  return { e2b: { ...e2b, webhooks: { networks: [...networks] } }, ...others }
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix = ''] = text.split('/')
+  const family = isIP(address)
+  return family !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
 }
 
 function usual(): Dialects {

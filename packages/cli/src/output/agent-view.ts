@@ -8,6 +8,8 @@ export function eventLine(event: AgentEvent): string | null {
   switch (event.type) {
     case 'started':
       return `${event.model} works in ${event.workdir}`
+    case 'forked':
+      return `goes on as a copy of ${event.parent.run}`
     case 'model_replied':
       return event.text.trim() === '' ? null : `  ${short(event.text)}`
     case 'model_failed':
@@ -26,6 +28,7 @@ export function eventLine(event: AgentEvent): string | null {
     case 'model_called':
     case 'submitted':
     case 'stopped':
+    case 'result':
       return null
   }
 }
@@ -54,10 +57,4 @@ export function resultLine(result: AgentResult): string {
     if (tests.length > 0) lines.push(`! tests were changed: ${tests.join(', ')}`)
   }
   return lines.join('\n')
-}
-
-export function resultJson(result: AgentResult): object {
-  const { diff, ...rest } = result
-  if (!diff.available) return { type: 'result', ...rest, patch: null, reasonWithoutPatch: diff.reason, files: [] }
-  return { type: 'result', ...rest, patch: Buffer.from(diff.patch).toString(), files: diff.files }
 }

@@ -17,6 +17,7 @@ export function addHostCommands(program: Command, finish: Finish): void {
 
 interface UpOptions {
   readonly dialect?: readonly string[]
+  readonly webhookNetwork?: readonly string[]
   readonly port?: number
   readonly host?: string
   readonly database?: string
@@ -39,6 +40,11 @@ function addUp(program: Command, finish: Finish): void {
     .option(
       '--dialect <name=port>',
       "another vendor's API: e2b=PORT[,DOMAIN], pandastack=PORT, or none (repeatable; default on loopback: e2b=7071, pandastack=7072)",
+      collectWord,
+    )
+    .option(
+      '--webhook-network <cidr>',
+      'webhooks reach this network too, besides public addresses, like 10.0.0.0/8 (repeatable)',
       collectWord,
     )
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')

@@ -10,6 +10,7 @@ export const SCOPES = [
   'files',
   'ports',
   'secrets',
+  'workspaces',
   'keys',
   'admin',
   'operator',

@@ -19,6 +19,8 @@ const recordOptionsSchema = z.strictObject({
 export type RecordOptions = z.output<typeof recordOptionsSchema>
 
 export const createSandboxSchema = createFromSchema
+  // SAFETY: the engine's volumes belong to no tenant.
+  .omit({ volumes: true })
   .extend({
     /** After this long without a call the sandbox is paused, hibernated or killed, but never while somebody waits for a command. */
     idleMs: z

@@ -18,6 +18,7 @@ import type { EmbeddedSandbox } from '../sandbox/embedded-sandbox.ts'
 import type { Snapshots } from '../sandbox/snapshots.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { TemplateStore } from '../templates/template-store.ts'
+import type { Volumes } from '../volumes/volumes.ts'
 import { CapturedRoot, type Capture } from './captured-root.ts'
 import { recordPath, type ChangeRecord } from './change-record.ts'
 import { GuestRoot } from './guest-root.ts'
@@ -25,11 +26,14 @@ import { fileChange } from './list-changes.ts'
 import { mergeRoots } from './merge-roots.ts'
 import { isOwnPath } from './own-paths.ts'
 import type { RootState } from './root-state.ts'
+import { RootWithVolumes } from './root-with-volumes.ts'
+import { VolumeTree } from './volume-tree.ts'
 
 /** What a comparison needs of whoever makes the sandboxes. */
 export interface SandboxHome {
   readonly paths: HostPaths
   readonly snapshots: Snapshots
+  readonly volumes: Volumes
   readonly templates: TemplateStore
   create(spec: CreateFrom): Promise<EmbeddedSandbox>
 }
@@ -107,6 +111,24 @@ export class Comparisons {
   }
 
   async #open(sandbox: EmbeddedSandbox): Promise<RootState> {
+    const root = await this.#openRoot(sandbox)
+    const mounts = sandbox.info.volumes.filter(({ readOnly }) => !readOnly)
+    if (mounts.length === 0) return root
+    const { volumes, paths } = this.#home
+    const copies = new AsyncDisposableStack()
+    try {
+      const trees: VolumeTree[] = []
+      for (const { volume, path } of mounts)
+        trees.push(new VolumeTree(paths.guest, recordPath(path), copies.use(await volumes.still(volume))))
+      return new RootWithVolumes(root, trees, copies)
+    } catch (error) {
+      await copies.disposeAsync()
+      await root[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  async #openRoot(sandbox: EmbeddedSandbox): Promise<RootState> {
     const { changes } = sandbox
     if (changes.kind === 'own') return changes.open()
     if (changes.kind === 'guest')

@@ -11,8 +11,11 @@ export interface ChangesRequest {
   readonly guest: string
   readonly before: TreeSide
   readonly after: TreeSide
-  /** `user` for overlays that were mounted without privileges. SAFETY: a sandbox can set the attributes of the other kind. */
-  readonly attributes: 'trusted' | 'user'
+  /**
+   * `user` for overlays that were mounted without privileges. SAFETY: a sandbox can set the attributes of the other kind. `none` for plain
+   * trees, in which nothing hides anything.
+   */
+  readonly attributes: 'trusted' | 'user' | 'none'
   /** Paths of records: those alone, or with everything below them. Null for all. */
   readonly chosen?: { readonly paths: readonly string[]; readonly deep: boolean } | null
   /** Content of added and changed files up to this size goes along. */
@@ -58,7 +61,11 @@ function words({ before, after, attributes, contentBytes, limits }: ChangesReque
   const send =
     before.subvolume === null || after.subvolume === null
       ? []
-      : [`send-before=${before.subvolume}`, `send-after=${after.subvolume}`, `prefix=${UPPER}`]
+      : [
+          `send-before=${before.subvolume}`,
+          `send-after=${after.subvolume}`,
+          `prefix=${attributes === 'none' ? '' : UPPER}`,
+        ]
   return [
     ...before.layers.map((layer) => `before=${layer}`),
     ...after.layers.map((layer) => `after=${layer}`),

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 /** One state of a root as it lies on the host: the layers of an overlay, topmost first, which nothing changes meanwhile. */
 export interface TreeSide {
   readonly layers: readonly string[]
-  /** The read-only btrfs subvolume whose `upper` is the topmost layer; null where there is none. */
+  /** The read-only btrfs subvolume whose `upper`, or which itself where it is a plain tree, is the topmost layer; null where there is none. */
   readonly subvolume: string | null
 }
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, isAtLeast, memoryRefused, type MemoryMode } from '@hearth/contract'
 import type { Link } from '../link/link.ts'
-import type { Captured, StillFiles } from '../machine/machine.ts'
+import type { Captured, WhileStill } from '../machine/machine.ts'
 import type { CapturedArea } from '../store/disk-area.ts'
 import type { LinkServices } from './link-driver.ts'
 import type { LinkRuntime } from './link-runtime.ts'
@@ -29,13 +29,14 @@ export class MachineCapture {
     this.#subject = subject
   }
 
-  async take(directory: string, mode: MemoryMode, still?: StillFiles): Promise<Captured> {
+  async take(directory: string, mode: MemoryMode, still?: WhileStill): Promise<Captured> {
     const obstacle = await this.#obstacle(mode)
     if (obstacle !== null && mode === 'required') throw memoryRefused(obstacle)
     // What a sandbox with a kernel of its own has written may be in that kernel alone.
     if (obstacle !== null && !isAtLeast(this.#runtime.rung, 'gvisor'))
       return await this.#hostFiles(directory, obstacle, still)
-    return await this.#awake(() => this.#frozen(directory, mode, obstacle))
+    const disk = this.#disk(directory, still)
+    return await this.#awake(() => this.#frozen(directory, mode, obstacle, disk))
   }
 
   /** Why the processes cannot be captured; null when they can and shall be. */
@@ -51,14 +52,14 @@ export class MachineCapture {
    * Files that are the host's own. A copy of them, also a snapshot of btrfs, is of one instant only when nobody writes: a file that
    * grows meanwhile has a length there that its content has not reached. An idle sandbox only has to fall silent for it.
    */
-  async #hostFiles(directory: string, reason: string, still?: StillFiles): Promise<Captured> {
+  async #hostFiles(directory: string, reason: string, still?: WhileStill): Promise<Captured> {
     const { link, isPaused, place } = this.#subject
     const { kind, path, layers } = place.resources.disk
     const isSubvolume = kind === 'quota' && layers.length === 0
     const copy = async (): Promise<Captured> => {
-      const copying = this.#copy(directory, reason)
+      const copying = this.#copy(reason, this.#disk(directory, still))
       // Both are awaited, also when one fails: the files must not change before.
-      await Promise.allSettled([copying, isSubvolume ? still?.(path) : null])
+      await Promise.allSettled([copying, isSubvolume ? still?.early?.(path) : null])
       return await copying
     }
     if (isPaused()) return await copy()
@@ -71,7 +72,7 @@ export class MachineCapture {
     return await this.#stopped(copy)
   }
 
-  async #copy(directory: string, reason: string, disk = this.#disk(directory)): Promise<Captured> {
+  async #copy(reason: string, disk: Once<CapturedArea>): Promise<Captured> {
     const begun = performance.now()
     const area = await disk.get()
     return { outcome: { memory: false, reason }, pausedMs: performance.now() - begun, memory: null, ...area }
@@ -101,10 +102,14 @@ export class MachineCapture {
     }
   }
 
-  async #frozen(directory: string, mode: MemoryMode, obstacle: string | null): Promise<Captured> {
+  async #frozen(
+    directory: string,
+    mode: MemoryMode,
+    obstacle: string | null,
+    disk: Once<CapturedArea>,
+  ): Promise<Captured> {
     const { link } = this.#subject
     const { alone } = await link.freeze()
-    const disk = this.#disk(directory)
     let reason: string
     try {
       const captured = obstacle === null ? await this.#withMemory(directory, mode, disk) : obstacle
@@ -112,11 +117,11 @@ export class MachineCapture {
       reason = captured
       // A disk of its own is held by its guest; elsewhere whoever runs may write.
       const settled = alone || this.#runtime.diskForm === 'image' || (await this.#throughMemory(directory, disk))
-      if (settled) return await this.#copy(directory, reason, disk)
+      if (settled) return await this.#copy(reason, disk)
     } finally {
       link.thaw()
     }
-    return await this.#stopped(() => this.#copy(directory, reason, disk))
+    return await this.#stopped(() => this.#copy(reason, disk))
   }
 
   /** The files of a machine whose kernel has to be stopped for it, which only a capture does. Its memory is not kept. */
@@ -146,9 +151,15 @@ export class MachineCapture {
     }
   }
 
-  #disk(directory: string): Once<CapturedArea> {
+  /** The files, and what is to be of the same instant. */
+  #disk(directory: string, still?: WhileStill): Once<CapturedArea> {
     const { disk, idBase } = this.#subject.place.resources
-    return new Once(() => this.#services.disks.capture(disk, idBase, directory))
+    return new Once(async () => {
+      const capturing = this.#services.disks.capture(disk, idBase, directory)
+      const [, beside] = await Promise.allSettled([capturing, still?.alongside?.()])
+      if (beside.status === 'rejected') throw beside.reason
+      return await capturing
+    })
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Limits, Rung, SandboxId } from '@hearth/contract'
+import type { Limits, Rung, SandboxId, VolumeMount } from '@hearth/contract'
 import type { Machine, MachineNetwork } from '../machine/machine.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
@@ -23,6 +23,8 @@ export interface Capabilities {
   readonly snapshots: boolean
   /** So can its running processes. */
   readonly memory: boolean
+  /** Volumes can be attached. */
+  readonly volumes: boolean
   /** The `host` template works. */
   readonly hostTemplate: boolean
   readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>
@@ -44,6 +46,12 @@ export type Probe =
       /** The command or setting that would make it work. */ readonly fix: string | null
     }
 
+/** A volume that is the sandbox's by now. */
+export interface AttachedVolume extends Pick<VolumeMount, 'path' | 'readOnly'> {
+  /** Where its files lie on the host; they belong to ids from 0 on. SAFETY: what is in there may be hostile. */
+  readonly files: string
+}
+
 /** Everything that a driver needs to start a machine. Already validated. */
 export interface LaunchRequest {
   readonly id: SandboxId
@@ -53,6 +61,8 @@ export interface LaunchRequest {
   /** What it is made of instead of the bare template; with its processes when the manifest has memory. Only with `capabilities.snapshots`. */
   readonly from: StoredSnapshot | null
   readonly limits: Limits
+  /** None, unless with `capabilities.volumes`. */
+  readonly volumes: readonly AttachedVolume[]
   readonly hostname: string
   /** Base environment of every command. */
   readonly environment: Readonly<Record<string, string>>

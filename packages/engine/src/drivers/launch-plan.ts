@@ -10,7 +10,7 @@ export type Step =
       readonly kind: 'bind'
       readonly source: string
       readonly target: string
-      readonly options: readonly ('ro' | 'rec' | 'idmap')[]
+      readonly options: readonly ('ro' | 'rec' | 'idmap' | 'inert')[]
     }
   | {
       readonly kind: 'overlay'
@@ -21,7 +21,7 @@ export type Step =
       readonly options: readonly ('idmap' | 'userxattr')[]
     }
   | { readonly kind: 'tmpfs'; readonly target: string; readonly data: string }
-  | { readonly kind: 'unlinked'; readonly root: string; readonly path: string }
+  | { readonly kind: 'unlinked' | 'place'; readonly root: string; readonly path: string }
 
 /** What the runtime finds open under a number. */
 export interface InheritedFile {

@@ -144,7 +144,8 @@ export class LinkDriver implements Driver {
   }
 
   #takeAhead(request: LaunchRequest): AheadRuntime | null {
-    if (memorySource(request) === null) return null
+    // What waits was started with the mounts that every sandbox has.
+    if (memorySource(request) === null || request.volumes.length > 0) return null
     return this.#runtime.memory?.ahead?.take(request.template, this.#services) ?? null
   }
 

@@ -7,6 +7,8 @@ import type { Probe } from './driver.ts'
 /** Directories whose change means that programs were installed or removed. */
 const PROGRAM_DIRECTORIES = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin']
 const KEPT_MS = 24 * 3_600_000
+/** Raised when a probe says something else of the same host. */
+const FORMAT = 2
 
 /**
  * Remembers that a driver works, so that a short-lived command need not try it again. Only a success is kept, and only
@@ -43,7 +45,7 @@ export class ProbeCache {
   async #computeKey(): Promise<string> {
     const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
     const times = await Promise.all([this.#paths.guest, ...PROGRAM_DIRECTORIES].map(modified))
-    const facts = [bootId, process.getuid?.(), process.env['PATH'], process.env['DOCKER_HOST'], ...times]
+    const facts = [FORMAT, bootId, process.getuid?.(), process.env['PATH'], process.env['DOCKER_HOST'], ...times]
     return createHash('sha256').update(facts.join('\n')).digest('hex').slice(0, 20)
   }
 }

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { Recorder } from '@hearth/contract'
+import { nameMatches, type Recorder } from '@hearth/contract'
 import type { Channel, ChannelHandlers } from '../link/channel.ts'
 import type { GuestCalls } from '../link/guest-channels.ts'
 import type { Messages } from '../link/messages.gen.ts'
@@ -9,7 +9,7 @@ import { GatewayConnection, type Destination, type GatewayContext } from './gate
 import { GuestStream, type Meter } from './guest-stream.ts'
 import { NameAddresses } from './names.ts'
 import type { CompiledPolicy, Refused } from './policy/compiled-policy.ts'
-import { nameMatches, normalName } from './policy/host-name.ts'
+import { normalName } from './policy/host-name.ts'
 import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
 import { CertificateAuthority } from './tls/authority.ts'
 

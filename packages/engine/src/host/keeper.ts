@@ -88,7 +88,8 @@ function stepWords(step: Step): string[] {
     case 'tmpfs':
       return ['tmpfs', step.target, step.data]
     case 'unlinked':
-      return ['unlinked', step.root, step.path]
+    case 'place':
+      return [step.kind, step.root, step.path]
   }
 }
 

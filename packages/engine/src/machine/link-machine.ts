@@ -19,7 +19,7 @@ import { LinkFiles } from './link-files.ts'
 import { openNetwork, setEnvironment } from './link-network.ts'
 import { connectPort } from './link-port.ts'
 import { watchFiles, type Watching } from './link-watch.ts'
-import type { Captured, Machine, MachineEnd, MachineNetwork, ProcessSpec, StillFiles } from './machine.ts'
+import type { Captured, Machine, MachineEnd, MachineNetwork, ProcessSpec, WhileStill } from './machine.ts'
 import type { ChangeSource } from './machine-changes.ts'
 import { OomWatch } from './oom-watch.ts'
 import { listProcesses } from './process-list.ts'
@@ -44,7 +44,7 @@ export interface LinkMachineOptions {
   /** Whether its keeper has stopped everything; absent where it cannot. */
   readonly isPaused?: () => boolean
   /** Writes what it is into the directory of a snapshot; absent where it cannot. */
-  readonly capture?: (directory: string, memory: MemoryMode, still?: StillFiles) => Promise<Captured>
+  readonly capture?: (directory: string, memory: MemoryMode, still?: WhileStill) => Promise<Captured>
   /** Its files lie on a disk that only its own kernel reads. */
   readonly ownsDisk?: boolean
   /** Its kernel keeps times of files of its own. */
@@ -132,7 +132,7 @@ export class LinkMachine implements Machine {
     else await this.#link.hello()
   }
 
-  async capture(directory: string, memory: MemoryMode, still?: StillFiles): Promise<Captured> {
+  async capture(directory: string, memory: MemoryMode, still?: WhileStill): Promise<Captured> {
     const { capture } = this.#options
     if (capture === undefined) throw new HearthError('capability_unsupported', 'this machine cannot be captured')
     return await capture(directory, memory, still)

@@ -44,8 +44,13 @@ export interface Captured {
   readonly memory: MemoryCapture | null
 }
 
-/** Called when nobody writes to the files of a machine, with the subvolume that they lie in. They stand still until it resolves. */
-export type StillFiles = (area: string) => Promise<void>
+/** What is done while nobody writes to the files of a machine. They stand still until it resolves. */
+export interface WhileStill {
+  /** Called where copies can be made of the files themselves, without waiting for the snapshot, with the subvolume that they lie in. */
+  readonly early?: (area: string) => Promise<void>
+  /** Called once, together with the capture of the files. When it fails, so does that. */
+  readonly alongside?: () => Promise<void>
+}
 
 /** The way out of a machine. */
 export interface MachineNetwork {
@@ -75,10 +80,9 @@ export interface Machine {
   resume(): Promise<void>
   /**
    * Writes its files, and its running processes where it can and `memory` allows, into the directory of a snapshot, and goes on; also when
-   * it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time. `still` is called where copies
-   * can be made of the files themselves, without waiting for the snapshot.
+   * it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time.
    */
-  capture(directory: string, memory: MemoryMode, still?: StillFiles): Promise<Captured>
+  capture(directory: string, memory: MemoryMode, still?: WhileStill): Promise<Captured>
   /** How its changes are found. */
   readonly changes: ChangeSource
   /** Carries out the operations of a merge in its root, all or none. Refused with `conflict` when something is not as they expect it. */

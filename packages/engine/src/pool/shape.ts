@@ -13,10 +13,10 @@ export interface Shape {
 
 /** Null when no machine can wait for such a sandbox. */
 export function shapeOf(prepared: Prepared): Shape | null {
-  const { driver, template, limits, from } = prepared
+  const { driver, template, limits, from, volumes } = prepared
   const launch = driver.launchUnclaimed
   const root = rootIdentity(template)
-  if (from !== null || launch === undefined || root === null) return null
+  if (from !== null || launch === undefined || root === null || volumes.length > 0) return null
   const { cpus, memoryBytes, pids, diskBytes } = limits
   const key = JSON.stringify([driver.name, template.name, template.digest, root, cpus, memoryBytes, pids, diskBytes])
   return { key, prepared, launch }

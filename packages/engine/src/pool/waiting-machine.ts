@@ -39,7 +39,15 @@ export class WaitingMachine {
     const record = recordOf(id, { ...prepared, configuration, expiresAt: PAST, metadata: {}, network: NO_NETWORK })
     const directory = makeSandboxDirectory(paths.pool, record)
     try {
-      const unclaimed = await launch({ id, directory, template, from: null, limits, ...record.configuration })
+      const unclaimed = await launch({
+        id,
+        directory,
+        template,
+        from: null,
+        volumes: [],
+        limits,
+        ...record.configuration,
+      })
       return new WaitingMachine(paths, directory, unclaimed, (await unclaimed.memoryBytes()) ?? UNKNOWN_BYTES)
     } catch (error) {
       // A driver frees what it held; one that held nothing leaves the directory.

@@ -8,9 +8,10 @@ import type {
   SnapshotId,
   SnapshotInfo,
   SnapshotOptions,
+  VolumeId,
 } from '@hearth/contract'
 import type { Comparisons } from '../diff/comparisons.ts'
-import type { Captured, StillFiles } from '../machine/machine.ts'
+import type { Captured, WhileStill } from '../machine/machine.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
@@ -22,7 +23,7 @@ export interface Capturable {
   capture(
     directory: string,
     memory: MemoryMode,
-    still?: StillFiles,
+    still?: WhileStill,
   ): Promise<Captured & { readonly interpreters: CapturedInterpreter[] }>
 }
 
@@ -42,4 +43,6 @@ export type EngineSnapshotOptions = SnapshotOptions & {
 export type EngineForkOptions = ForkOptions & {
   /** Of the children. Default: new ones. They must never have been used before. */
   readonly ids?: readonly SandboxId[]
+  /** Of the volumes of each child, in the order of those that the parent may write to. Default: new ones. */
+  readonly volumeIds?: readonly (readonly VolumeId[])[]
 }

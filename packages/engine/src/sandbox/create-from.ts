@@ -54,7 +54,7 @@ export function describeFrom(snapshot: StoredSnapshot, spec: Spec): Omit<Prepare
   refuseOther(snapshot, spec)
   const { info, configuration } = snapshot.manifest
   return {
-    from: withMemory(snapshot, spec.memory ?? 'auto'),
+    from: withMemory(withVolumes(snapshot, spec), spec.memory ?? 'auto'),
     parent: null,
     limits: { ...info.limits, ...(definedOnly(spec.limits ?? {}) as Partial<Limits>) },
     configuration: {
@@ -67,6 +67,7 @@ export function describeFrom(snapshot: StoredSnapshot, spec: Spec): Omit<Prepare
     metadata: spec.metadata ?? {},
     // What a snapshot may have been allowed is not for its copies, which may come from elsewhere.
     network: { policy: spec.policy ?? {}, secrets: spec.secrets ?? [] },
+    volumes: spec.volumes ?? [],
   }
 }
 
@@ -78,6 +79,18 @@ function refuseOther({ id, manifest: { info } }: StoredSnapshot, spec: Spec): vo
     throw differs('rung', `at least ${spec.atLeast}`, info.rung)
   if (spec.template !== undefined && spec.template !== info.template)
     throw differs('template', spec.template, info.template)
+}
+
+/** Processes that had volumes go on only where there are some again: what they have open lies there. */
+function withVolumes(snapshot: StoredSnapshot, { volumes = [], memory }: Spec): StoredSnapshot {
+  const { manifest } = snapshot
+  const had = manifest.volumes.map(({ path }) => path)
+  const has = volumes.map(({ path }) => path)
+  if (manifest.memory === null || (had.length === has.length && had.every((path) => has.includes(path))))
+    return snapshot
+  if (memory !== 'required') return withMemory(snapshot, 'none')
+  const places = had.length === 0 ? 'no volumes' : `volumes at ${had.join(', ')} alone`
+  throw memoryRefused(`its processes had ${places}`)
 }
 
 /** As much of a snapshot as is wanted; `memory_unsupported` when there is less. */

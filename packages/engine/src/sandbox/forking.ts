@@ -4,10 +4,13 @@ import {
   HearthError,
   parseInput,
   sandboxIdSchema,
+  volumeIdSchema,
   type ForkResult,
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
+import type { ForkVolumes } from '../volumes/fork-volumes.ts'
+import type { Volumes } from '../volumes/volumes.ts'
 import type { EngineForkOptions } from './captures.ts'
 import type { Basis } from './create-from.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
@@ -21,10 +24,12 @@ const EARLY_CHILDREN = 2
 const optionsSchema = forkOptionsSchema.extend({
   signal: z.instanceof(AbortSignal).optional(),
   ids: z.array(sandboxIdSchema).optional(),
+  volumeIds: z.array(z.array(volumeIdSchema)).optional(),
 })
 
 export interface ForkParts {
   readonly snapshots: Snapshots
+  readonly volumes: Volumes
   readonly launcher: Launcher
   /** What a sandbox like this one is made of. */
   readonly like: (record: UnownedRecord) => Promise<Basis>
@@ -42,16 +47,19 @@ export async function forkSandbox(
 ): Promise<ForkResult<EmbeddedSandbox>> {
   const count = parseInput(childCountSchema, wanted, 'count')
   const options = parseInput(optionsSchema, asked, 'options')
-  for (const name of ['each', 'ids'] as const) {
+  for (const name of ['each', 'ids', 'volumeIds'] as const) {
     if ((options[name]?.length ?? 0) > count) throw tooMany(name, count)
   }
   options.signal?.throwIfAborted()
   const { snapshots } = parts
   const about = { kind: 'fork', name: null, metadata: {} } as const
-  const children = new Children(parts, parent, count, options)
-  // A few are made of the parent's own files at once; many would make it stand still for too long.
-  const early = count <= EARLY_CHILDREN ? { still: (begun: StoredSnapshot) => children.begin(begun) } : {}
-  const draft = await snapshots.draft(parent, options.memory ?? 'auto', about, early).catch(async (error: unknown) => {
+  const volumes = parts.volumes.forkOf(parent.info)
+  const children = new Children(parts, parent, count, options, volumes)
+  // A few are made of the parent's own files at once; many, or with volumes to be copied too, would make it stand still for too long.
+  const soon = count <= EARLY_CHILDREN && !volumes.any
+  const early = soon ? { early: (begun: StoredSnapshot) => children.begin(begun) } : {}
+  const how = { ...early, volumes: volumes.capture }
+  const draft = await snapshots.draft(parent, options.memory ?? 'auto', about, how).catch(async (error: unknown) => {
     await children.abandon()
     throw error
   })
@@ -59,6 +67,7 @@ export async function forkSandbox(
     const made = await children.of(draft.snapshot)
     options.signal?.throwIfAborted()
     await snapshots.commitFork(draft)
+    await volumes.keep()
     return { ...draft.captured.outcome, children: made, pausedMs: draft.captured.pausedMs }
   } catch (error) {
     await children.abandon()
@@ -76,13 +85,15 @@ class Children {
   readonly #count: number
   readonly #options: Options
   readonly #basis: Promise<Basis>
+  readonly #volumes: ForkVolumes
   #launched: Promise<PromiseSettledResult<EmbeddedSandbox>[]> | null = null
 
-  constructor(parts: ForkParts, parent: EmbeddedSandbox, count: number, options: Options) {
+  constructor(parts: ForkParts, parent: EmbeddedSandbox, count: number, options: Options, volumes: ForkVolumes) {
     this.#parts = parts
     this.#parent = parent
     this.#count = count
     this.#options = options
+    this.#volumes = volumes
     // Found out while the parent is being captured; whoever needs it hears of a failure.
     this.#basis = parts.like(parent.record)
     this.#basis.catch(() => undefined)
@@ -114,12 +125,14 @@ class Children {
   async abandon(): Promise<void> {
     const results = (await this.#launched) ?? []
     await Promise.all(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.kill()] : [])))
+    await this.#volumes.discard()
   }
 
   async #launch(basis: Basis, snapshot: StoredSnapshot, index: number, diskMade: () => void): Promise<EmbeddedSandbox> {
-    const { signal, ids } = this.#options
+    const { signal, ids, volumeIds } = this.#options
     const id = ids?.[index]
-    const prepared = { ...basis, ...describeChild(this.#parent, snapshot, this.#options, index) }
+    const volumes = await this.#volumes.ofChild(snapshot, volumeIds?.[index])
+    const prepared = { ...basis, ...describeChild(this.#parent, snapshot, this.#options, index), volumes }
     return await this.#parts.launcher.launch(prepared, {
       diskMade,
       ...(id === undefined ? {} : { id }),
@@ -133,7 +146,7 @@ function describeChild(
   snapshot: StoredSnapshot,
   options: Options,
   index: number,
-): Omit<Prepared, keyof Basis> {
+): Omit<Prepared, keyof Basis | 'volumes'> {
   const { info, configuration, network } = parent.record
   const own = options.each?.[index]
   const ttlMs = own?.ttlMs ?? options.ttlMs

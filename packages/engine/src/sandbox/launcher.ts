@@ -6,8 +6,9 @@ import {
   type SandboxId,
   type SandboxInfo,
   type SnapshotId,
+  type VolumeMount,
 } from '@hearth/contract'
-import type { Driver, LaunchRequest, Probe } from '../drivers/driver.ts'
+import type { AttachedVolume, Driver, LaunchRequest, Probe } from '../drivers/driver.ts'
 import type { GatewayOptions } from '../gateway/gateway-options.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { Machine } from '../machine/machine.ts'
@@ -41,6 +42,7 @@ export interface Prepared {
   readonly expiresAt: Date
   readonly metadata: Readonly<Record<string, string>>
   readonly network: NetworkSpec
+  readonly volumes: readonly VolumeMount[]
 }
 
 export interface LaunchOptions {
@@ -60,6 +62,8 @@ export interface LauncherOwner {
   readonly gateway: GatewayOptions
   /** Machines that wait for sandboxes. */
   readonly pool: Pool
+  /** Gives a sandbox that is written down its volumes. */
+  attachVolumes(info: SandboxInfo): Promise<AttachedVolume[]>
   /** A sandbox that needed this snapshot is gone. */
   snapshotReleased(snapshot: SnapshotId, sandbox: SandboxId): Promise<void>
   /** One that sleeps shall never wake. */
@@ -87,7 +91,8 @@ export class Launcher {
     if (claimed !== null) return await this.own(record, driver, claimed, { network })
     const directory = makeSandboxDirectory(this.#paths.sandboxes, record)
     try {
-      const machine = await driver.launch({ ...this.#request(record, template, from, options), ...outfit })
+      const volumes = await this.#attach(record)
+      const machine = await driver.launch({ ...this.#request(record, template, from, options), ...outfit, volumes })
       return await this.own(record, driver, machine, { captured: from, network })
     } catch (error) {
       // A driver frees what it held; one that held nothing leaves the directory.
@@ -106,7 +111,8 @@ export class Launcher {
     using _underWay = this.#owner.pool.enter()
     const network = await SandboxNetwork.create(record, this.#owner.gateway)
     const request = this.#request(record, template, from, options)
-    const machine = await driver.launch({ ...request, ...(await network.outfit()) })
+    const volumes = await this.#attach(record)
+    const machine = await driver.launch({ ...request, ...(await network.outfit()), volumes })
     const info = { ...record.info, state: 'running', driver: probe.label } as const
     const awake = await options.answered({ ...record, info }).catch(async (error: unknown) => {
       await machine.kill()
@@ -115,12 +121,16 @@ export class Launcher {
     return await this.own(awake, driver, machine, { captured: from, network })
   }
 
+  async #attach({ info }: UnownedRecord): Promise<AttachedVolume[]> {
+    return info.volumes.length === 0 ? [] : await this.#owner.attachVolumes(info)
+  }
+
   #request(
     { info: { id, limits }, configuration }: UnownedRecord,
     template: Template,
     from: StoredSnapshot | null,
     { signal, progress, diskMade }: Omit<LaunchOptions, 'id'>,
-  ): LaunchRequest {
+  ): Omit<LaunchRequest, 'volumes'> {
     const directory = sandboxDirectory(this.#paths.sandboxes, id)
     const tell = { ...(progress === undefined ? {} : { progress }), ...(diskMade === undefined ? {} : { diskMade }) }
     const abandon = signal === undefined ? {} : { signal }
@@ -197,7 +207,7 @@ export function recordOf(id: SandboxId, prepared: Prepared): UnownedRecord {
 }
 
 function infoOf(id: SandboxId, prepared: Prepared): SandboxInfo {
-  const { driver, probe, template, from, parent, limits, expiresAt, metadata } = prepared
+  const { driver, probe, template, from, parent, limits, expiresAt, metadata, volumes } = prepared
   return {
     id,
     state: 'running',
@@ -210,5 +220,6 @@ function infoOf(id: SandboxId, prepared: Prepared): SandboxInfo {
     origin: from?.id ?? null,
     metadata,
     limits,
+    volumes,
   }
 }

@@ -2,6 +2,7 @@ import {
   BOUNDS,
   createFromSchema,
   DEFAULT_LIMITS,
+  HearthError,
   parseInput,
   type CreateFrom,
   type Limits,
@@ -53,12 +54,15 @@ export class Preparation {
     const wanted = parseInput(createFromSchema, spec, 'spec')
     const prepared = wanted.from === undefined ? await this.#fromTemplate(wanted, options) : await this.#from(wanted)
     options.signal?.throwIfAborted()
+    requireVolumes(wanted, prepared)
     return prepared
   }
 
   async plan(spec: CreateFrom): Promise<Plan> {
     const wanted = parseInput(createFromSchema, spec, 'spec')
-    const { driver, probe, name, limits } = await (wanted.from === undefined ? this.#plan(wanted) : this.#from(wanted))
+    const chosen = await (wanted.from === undefined ? this.#plan(wanted) : this.#from(wanted))
+    const { driver, probe, name, limits } = chosen
+    requireVolumes(wanted, chosen)
     return { rung: driver.rung, driver: probe.label, template: name, limits, capabilities: probe.capabilities }
   }
 
@@ -97,6 +101,7 @@ export class Preparation {
       expiresAt: new Date(Date.now() + (spec.ttlMs ?? BOUNDS.defaultTtlMs)),
       metadata: spec.metadata ?? {},
       network: { policy: spec.policy ?? {}, secrets: spec.secrets ?? [] },
+      volumes: spec.volumes ?? [],
     }
   }
 
@@ -119,4 +124,12 @@ export class Preparation {
           )
     return selectDriver(probed, demand)
   }
+}
+
+/** A sandbox without a volume that was asked for would lose what is written there. */
+function requireVolumes({ volumes = [] }: Spec, { driver, probe }: Pick<Chosen, 'driver' | 'probe'>): void {
+  if (volumes.length === 0 || probe.capabilities.volumes) return
+  throw new HearthError('capability_unsupported', `${probe.label} on the rung ${driver.rung} has no volumes`, {
+    suggestion: 'Choose another rung; `hearth doctor --json` says which have volumes.',
+  })
 }

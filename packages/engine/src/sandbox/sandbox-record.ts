@@ -8,6 +8,7 @@ import {
   sandboxIdSchema,
   secretUseSchema,
   snapshotIdSchema,
+  volumeMountSchema,
   type SandboxId,
   type SandboxInfo,
   type SnapshotId,
@@ -68,6 +69,7 @@ const recordSchema = z.object({
       outputBytes: z.number(),
       wallTimeMs: z.number(),
     }),
+    volumes: z.array(volumeMountSchema).default([]),
   }),
   driver: z.string(),
   // A record of an older Hearth lacks them; its sandbox can still be adopted and ended.

@@ -18,6 +18,7 @@ import {
   type SnapshotManifest,
   type StoredSnapshot,
 } from '../store/snapshot-manifest.ts'
+import { nameVolumes, type VolumeCapture } from '../volumes/captured-volumes.ts'
 import type { Capturable, EngineSnapshotOptions } from './captures.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
 import { listRecords, snapshotsOf } from './sandbox-record.ts'
@@ -100,24 +101,30 @@ export class Snapshots {
   }
 
   /**
-   * Captures a sandbox. Whoever asks commits it or discards it. `still` is called where copies can be made while it is being taken, with
+   * Captures a sandbox. Whoever asks commits it or discards it. `early` is called where copies can be made while it is being taken, with
    * what it will be.
    */
   async draft(
     sandbox: Capturable,
     memory: MemoryMode,
     about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
-    options: { readonly id?: SnapshotId; readonly still?: (begun: StoredSnapshot) => Promise<void> } = {},
+    options: {
+      readonly id?: SnapshotId
+      readonly early?: (begun: StoredSnapshot) => Promise<void>
+      readonly volumes?: VolumeCapture
+    } = {},
   ): Promise<Draft> {
-    const { id = newSnapshotId(), still } = options
+    const { id = newSnapshotId(), early, volumes = nameVolumes(sandbox.record.info) } = options
     const { directory } = await this.#store.draft(id)
-    const begun = (area: string): StoredSnapshot => {
-      return { id, directory, manifest: manifestOf(id, sandbox, SUBVOLUME, about), still: area }
-    }
+    const describe = (captured: Parameters<typeof manifestOf>[2]): SnapshotManifest =>
+      manifestOf(id, sandbox, captured, { ...about, volumes: [...volumes.volumes] })
+    const begun = (area: string): StoredSnapshot => ({ id, directory, manifest: describe(SUBVOLUME), still: area })
     try {
-      const whenStill = still === undefined ? undefined : (area: string): Promise<void> => still(begun(area))
-      const captured = await sandbox.capture(directory, memory, whenStill)
-      return { captured, snapshot: { id, directory, manifest: manifestOf(id, sandbox, captured, about) } }
+      const captured = await sandbox.capture(directory, memory, {
+        ...(early === undefined ? {} : { early: (area) => early(begun(area)) }),
+        ...(volumes.volumes.some(({ copy }) => copy !== null) ? { alongside: () => volumes.copy(directory) } : {}),
+      })
+      return { captured, snapshot: { id, directory, manifest: describe(captured) } }
     } catch (error) {
       await this.#store.discard(id)
       throw error
@@ -216,7 +223,7 @@ function manifestOf(
   id: SnapshotId,
   sandbox: Capturable,
   captured: Pick<Captured, 'disk' | 'diskBytes' | 'memory'> & { readonly interpreters: readonly CapturedInterpreter[] },
-  about: Pick<SnapshotManifest, 'kind'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
+  about: Pick<SnapshotManifest, 'kind' | 'volumes'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
 ): SnapshotManifest {
   const { info, templateDigest, configuration } = sandbox.record
   const { disk, diskBytes, memory, interpreters } = captured
@@ -243,5 +250,6 @@ function manifestOf(
     memory,
     interpreters: memory === null ? [] : [...interpreters],
     configuration,
+    volumes: about.volumes,
   }
 }

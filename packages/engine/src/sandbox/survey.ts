@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { memoryOutcome, sandboxIdSchema, type MemoryOutcome, type SandboxId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
 import { readKeeper } from '../host/keeper-process.ts'
@@ -19,6 +20,9 @@ export interface Surveyed {
   readonly sleep: MemoryOutcome | null
 }
 
+/** Looked at side by side; between these others get their turn, since some of it is read synchronously. */
+const AT_ONCE = 8
+
 export async function surveySandboxes(paths: HostPaths): Promise<Surveyed[]> {
   const names = await readdir(paths.sandboxes).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -27,7 +31,13 @@ export async function surveySandboxes(paths: HostPaths): Promise<Surveyed[]> {
   const ids = names
     .map((name) => sandboxIdSchema.safeParse(name))
     .flatMap(({ data }) => (data === undefined ? [] : [data]))
-  return await Promise.all(ids.map((id) => surveyOne(id, join(paths.sandboxes, id))))
+  const surveyed: Surveyed[] = []
+  for (let start = 0; start < ids.length; start += AT_ONCE) {
+    const some = ids.slice(start, start + AT_ONCE)
+    surveyed.push(...(await Promise.all(some.map((id) => surveyOne(id, join(paths.sandboxes, id))))))
+    await setImmediate()
+  }
+  return surveyed
 }
 
 async function surveyOne(id: SandboxId, directory: string): Promise<Surveyed> {

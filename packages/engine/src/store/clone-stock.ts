@@ -1,9 +1,8 @@
 import { mkdirSync, renameSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SnapshotId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
-import { isAlive, ownIdentity } from '../host/process-identity.ts'
+import { passingName, sweepPassing } from './passing-names.ts'
 import type { StoredSnapshot } from './snapshot-manifest.ts'
 import { runStore } from './store-helper.ts'
 
@@ -12,8 +11,6 @@ const MOST_SNAPSHOTS = 4
 const REFILL_DELAY_MS = 40
 /** When nothing was made of a snapshot for so long, none waits. They hold on to the bytes of one that is removed. */
 const IDLE_MS = 10_000
-
-let made = 0
 
 interface Clones {
   readonly source: string
@@ -39,7 +36,7 @@ export class CloneStock {
   constructor(paths: HostPaths, ready: number) {
     this.#paths = paths
     this.#ready = ready
-    this.#directory = join(paths.store, 'ahead')
+    this.#directory = aheadDirectory(paths)
   }
 
   /** Puts one in that place. False when none is ready. */
@@ -78,7 +75,7 @@ export class CloneStock {
     await this.#empty(MOST_SNAPSHOTS)
     for (const { source, limitBytes, ready } of this.#clones.values()) {
       while (ready.length < this.#ready && !this.#disposed) {
-        const clone = this.#path()
+        const clone = join(this.#directory, passingName())
         mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
         const done = runStore(this.#paths.guest, 'clone', source, clone, String(limitBytes))
         // Ahead of need only: the snapshot is gone, or there is no room, and a create that needs one meets the same error.
@@ -92,11 +89,6 @@ export class CloneStock {
         ready.push(clone)
       }
     }
-  }
-
-  #path(): string {
-    const { pid, startTime } = ownIdentity()
-    return join(this.#directory, `${pid}.${startTime}.${++made}`)
   }
 
   /** Keeps those of as many snapshots, which were used last. */
@@ -122,13 +114,9 @@ export class CloneStock {
 
 /** Removes those of processes that have ended. */
 export async function sweepClones(paths: HostPaths): Promise<void> {
-  const directory = join(paths.store, 'ahead')
-  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  for (const name of names) {
-    const [pid = '', startTime = ''] = name.split('.')
-    if (!isAlive({ pid: Number(pid), startTime })) await runStore(paths.guest, 'remove', join(directory, name))
-  }
+  await sweepPassing(paths, aheadDirectory(paths))
+}
+
+function aheadDirectory(paths: HostPaths): string {
+  return join(paths.store, 'ahead')
 }

@@ -41,6 +41,14 @@ const interpreterSchema = z.object({
 })
 export type CapturedInterpreter = z.output<typeof interpreterSchema>
 
+/** A volume of the sandbox. It is no part of the snapshot, unless it was copied for the children of a fork. */
+const volumeSchema = z.object({
+  path: z.string(),
+  readOnly: z.boolean(),
+  copy: z.enum(['subvolume', 'directory']).nullable(),
+})
+export type CapturedVolume = Readonly<z.output<typeof volumeSchema>>
+
 export const snapshotManifestSchema = z.object({
   version: z.literal(1),
   kind: z.enum(SNAPSHOT_KINDS),
@@ -71,6 +79,7 @@ export const snapshotManifestSchema = z.object({
     workdir: z.string(),
     user: z.string(),
   }),
+  volumes: z.array(volumeSchema).default([]),
 })
 export type SnapshotManifest = z.output<typeof snapshotManifestSchema>
 

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
-import { edit, glob, grep, read, write, type Tool, type ToolContext } from '@hearth/agent/tools'
+import { edit, glob, grep, read, write, type Tool as AgentTool, type ToolContext } from '@hearth/agent/tools'
 import { z } from 'zod'
-import { CHANGES, DESTROYS, READS, sandboxTool, type CallContext, type SandboxTool } from '../tool.ts'
+import { CHANGES, DESTROYS, READS, sandboxTool, type CallContext, type Tool } from '../tool.ts'
 
 /** Longer than any client waits. */
 const SEARCH_MS = 45_000
@@ -12,7 +12,7 @@ export function agentContext({ workplace, signal }: CallContext): ToolContext {
 }
 
 /** The tools that our own agent has, under the same names. */
-function fromAgent(tool: Tool, title: string, annotations: SandboxTool['annotations']): SandboxTool {
+function fromAgent(tool: AgentTool, title: string, annotations: Tool['config']['annotations']): Tool {
   const { shape } = tool.schema as z.ZodObject
   return sandboxTool({
     name: tool.name,
@@ -46,7 +46,7 @@ const list = sandboxTool({
   },
 })
 
-export const FILE_TOOLS: readonly SandboxTool[] = [
+export const FILE_TOOLS: readonly Tool[] = [
   fromAgent(read, 'Read a file', READS),
   fromAgent(write, 'Write a file', { ...DESTROYS, idempotentHint: true }),
   fromAgent(edit, 'Edit a file', CHANGES),

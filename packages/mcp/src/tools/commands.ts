@@ -1,6 +1,6 @@
 import { bashKill, follow, report, shellCommand, TOOL_ENVIRONMENT, type Followed } from '@hearth/agent/tools'
 import { z } from 'zod'
-import { DESTROYS, READS, sandboxTool, type Answer, type CallContext, type SandboxTool } from '../tool.ts'
+import { DESTROYS, READS, sandboxTool, type Answer, type CallContext, type Tool } from '../tool.ts'
 import { agentContext } from './agent-tools.ts'
 
 /** Clients give up after a minute: whatever takes longer goes on, and is asked for again. */
@@ -96,4 +96,4 @@ async function answer(
   }
 }
 
-export const COMMAND_TOOLS: readonly SandboxTool[] = [exec, processOutput, processKill]
+export const COMMAND_TOOLS: readonly Tool[] = [exec, processOutput, processKill]

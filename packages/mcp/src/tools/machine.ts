@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CHANGES, READS, sandboxTool, type SandboxTool } from '../tool.ts'
+import { CHANGES, READS, sandboxTool, type Tool } from '../tool.ts'
 
 const MOST_CHANGES = 1000
 const MOST_CHILDREN = 16
@@ -86,4 +86,4 @@ const diff = sandboxTool({
   },
 })
 
-export const MACHINE_TOOLS: readonly SandboxTool[] = [portUrl, snapshot, fork, diff]
+export const MACHINE_TOOLS: readonly Tool[] = [portUrl, snapshot, fork, diff]

@@ -65,7 +65,7 @@ export class OutputReader {
           persistence.progressed()
           const step = this.#step(event)
           if (step !== null) yield step
-          if (step !== null && 'exit' in step) return
+          if (step !== null && 'exit' in step) return await atItsEnd(current)
         }
         throw brokenStream('output')
       } catch (error) {
@@ -106,6 +106,13 @@ export class OutputReader {
     this.#position = offset + bytes.length
     return { stream, data: seen === 0 ? bytes : bytes.subarray(seen), offset: begin, dropped }
   }
+}
+
+/** The server ends the stream after the exit. One that was read to its end leaves its connection to the next request. */
+async function atItsEnd(events: AsyncGenerator<JsonEvent, void>): Promise<void> {
+  // Nothing more is expected: how the stream ends tells nothing.
+  await events.next().catch(() => {})
+  await events.return().catch(() => {})
 }
 
 function isOffset(value: unknown): value is number {

@@ -2,7 +2,7 @@ import type { IdleAction, SandboxId, SandboxInfo, SandboxState, SandboxView, Sna
 import { HearthError } from '../hearth-error.ts'
 
 /** All that the server tells of a sandbox. */
-export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt'> {
+export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt' | 'volumes'> {
   readonly state: SandboxState
   /** Null for a persistent sandbox. */
   readonly expiresAt: Date | null
@@ -48,6 +48,8 @@ export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInf
     origin,
     metadata,
     limits,
+    // A server attaches none.
+    volumes: [],
   }
 }
 

@@ -18,6 +18,7 @@ import type {
 import { itemsOf } from '../checks.ts'
 import { HearthError } from '../hearth-error.ts'
 import type { SandboxClient } from '../sandboxes/sandbox-client.ts'
+import { keyedCall } from '../transport/calls.ts'
 import type { CallOptions } from '../transport/http-client.ts'
 import { fileChange, snapshotInfo } from './snapshot-views.ts'
 
@@ -45,7 +46,7 @@ export async function takeSnapshot(
   client: SandboxClient,
   { signal, idempotencyKey, ...options }: SnapshotOptions & KeyedOptions,
 ): Promise<SnapshotInfo> {
-  const call = { method: 'POST', path: '/snapshots', json: options, ...keyed(idempotencyKey), signal } as const
+  const call = { method: 'POST', path: '/snapshots', json: options, ...keyedCall(idempotencyKey), signal } as const
   return snapshotInfo(await client.json<SnapshotView>(call))
 }
 
@@ -56,7 +57,7 @@ export async function forkSandbox(
   { signal, idempotencyKey, ...options }: ForkOptions & KeyedOptions,
 ): Promise<ForkView> {
   const json = { ...options, count }
-  const call = { method: 'POST', path: '/fork', json, ...keyed(idempotencyKey), signal } as const
+  const call = { method: 'POST', path: '/fork', json, ...keyedCall(idempotencyKey), signal } as const
   const view = await client.json<ForkView>(call)
   if (Array.isArray(view?.children)) return view
   throw new HearthError('protocol_violation', 'the server answered something else than the children of a fork')
@@ -88,9 +89,4 @@ export async function relativesOf(client: SandboxClient, { signal }: CallOptions
     origin: view.origin as SnapshotId | null,
     createdAt: new Date(view.createdAt),
   }))
-}
-
-function keyed(key: string | undefined) {
-  const headers = { 'idempotency-key': key ?? crypto.randomUUID() }
-  return { headers, repeatable: true, timeoutMs: null } as const
 }

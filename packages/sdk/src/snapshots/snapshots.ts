@@ -1,7 +1,7 @@
 import type { SnapshotInfo, SnapshotView } from '@hearth/contract'
-import { itemsOf } from '../checks.ts'
 import { upload } from '../files/upload.ts'
 import { HearthError } from '../hearth-error.ts'
+import { allPages } from '../transport/calls.ts'
 import type { CallOptions, HttpClient } from '../transport/http-client.ts'
 import { snapshotInfo } from './snapshot-views.ts'
 
@@ -15,16 +15,7 @@ export class Snapshots {
 
   /** All, oldest first. */
   async list(options: CallOptions = {}): Promise<SnapshotInfo[]> {
-    const found: SnapshotInfo[] = []
-    let cursor: string | null | undefined
-    do {
-      const query = { limit: 1000, cursor: cursor ?? undefined }
-      const call = { method: 'GET', path: '/snapshots', query, signal: options.signal } as const
-      const body: { next?: string | null } = await this.#http.json(call)
-      found.push(...itemsOf<SnapshotView>(body).map(snapshotInfo))
-      cursor = body.next
-    } while (typeof cursor === 'string')
-    return found.reverse()
+    return (await allPages<SnapshotView>(this.#http, '/snapshots', options)).reverse().map(snapshotInfo)
   }
 
   async get(snapshot: string, options: CallOptions = {}): Promise<SnapshotInfo> {

@@ -7,7 +7,7 @@ import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
 import { failure } from './pausing.ts'
-import { eventOf, settleOperation } from './transitions.ts'
+import { beginningOf, eventOf, settleOperation } from './transitions.ts'
 import { trackWork } from './under-way.ts'
 
 export interface CreateBegun {
@@ -49,7 +49,7 @@ export async function beginCreate(
     if (!entered) admitted.use(context.admission.enter(context.live.size))
     const record = await createWithinQuota(session, row)
     const facts = { operation: started.operation.id, request: origin.requestId }
-    await session.events.append(eventOf(record, 'sandbox.created', facts))
+    await session.events.append(eventOf(record, 'sandbox.created', { ...facts, ...beginningOf(record) }))
     return { operation: started.operation, record }
   })
   return { operation: begun.operation, live: begun.record === null ? null : context.live.ensure(begun.record) }

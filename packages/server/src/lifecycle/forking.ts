@@ -10,7 +10,7 @@ import { attachMachine } from './machine-end.ts'
 import { failure } from './pausing.ts'
 import { givenUp } from './replaying.ts'
 import { takeUp } from './taking-up.ts'
-import { eventOf } from './transitions.ts'
+import { beginningOf, eventOf } from './transitions.ts'
 import { requireAlive } from './view.ts'
 
 /** What an operation keeps of a fork: first who the children will be, then the rest. */
@@ -56,7 +56,7 @@ export async function beginFork(
       admitted.use(context.admission.enter(context.live.size + index))
       const record = await createWithinQuota(session, row)
       const facts = { operation: started.operation.id, request: caller.requestId, parent: sandboxId }
-      await session.events.append(eventOf(record, 'sandbox.created', facts))
+      await session.events.append(eventOf(record, 'sandbox.created', { ...facts, ...beginningOf(record) }))
       made.push(record)
     }
     const known: ForkOutcome = { children: made.map(({ id }) => id) }

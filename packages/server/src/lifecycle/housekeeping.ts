@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { DEFAULT_RETENTION, type Retention } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { recordExits } from './recording-exits.ts'
@@ -96,7 +97,10 @@ export class Housekeeping {
   async writeActivity(): Promise<void> {
     for (const live of this.#context.live) {
       const at = live.takeActivity()
-      if (at !== null) await this.#context.store.sandboxes.touch(live.record.id, at)
+      if (at === null) continue
+      await this.#context.store.sandboxes.touch(live.record.id, at)
+      // SQLite is called synchronously: requests get their turn in between.
+      await setImmediate()
     }
   }
 

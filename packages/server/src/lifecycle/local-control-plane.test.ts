@@ -24,7 +24,12 @@ describe('a sandbox of the control plane', () => {
     await server.plane.delete(caller, made.id)
     await expect(server.plane.get(caller, made.id)).rejects.toMatchObject({ code: 'sandbox_not_found' })
     await expect(server.plane.use(caller, made.id)).rejects.toMatchObject({ code: 'sandbox_not_found' })
-    expect(await server.events(made.id)).toEqual(['sandbox.created', 'sandbox.running', 'sandbox.deleted'])
+    expect(await server.events(made.id)).toEqual([
+      'sandbox.created',
+      'sandbox.running',
+      'sandbox.renewed',
+      'sandbox.deleted',
+    ])
     expect([await home.directories(), await home.keepers()]).toEqual([[], []])
     quiet(server)
   })

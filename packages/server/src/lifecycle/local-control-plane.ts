@@ -27,6 +27,7 @@ import { deleteSandbox, stopSandbox, wasDeleted } from './removing.ts'
 import { settleSnapshots } from './removing-snapshots.ts'
 import { givenUp, replayCreate, unlessAborted } from './replaying.ts'
 import type { Step } from './steps.ts'
+import { eventOf } from './transitions.ts'
 import { requireAlive, toView } from './view.ts'
 import { awake, wakeInTurn } from './waking.ts'
 
@@ -176,7 +177,12 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
         throw new HearthError('invalid_state', `sandbox ${id} is persistent and has no deadline to move`)
       }
       const expiresAt = Date.now() + ttl
-      live.record = await this.#context.store.sandboxes.update(live.record, { expiresAt })
+      const { record } = live
+      live.record = await this.#context.store.transaction(async (session) => {
+        const facts = { expiresAt: new Date(expiresAt).toISOString(), state: record.state, request: caller.requestId }
+        await session.events.append(eventOf(record, 'sandbox.renewed', facts))
+        return await session.sandboxes.update(record, { expiresAt })
+      })
       this.#context.step('renew:written')
       await moveDeadline(this.#context, live, expiresAt)
     })

@@ -1,4 +1,4 @@
-import type { Operation, Store } from '../state/index.ts'
+import { isAlive, type Operation, type Store } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
@@ -18,7 +18,7 @@ export async function deleteSandbox(context: Context, live: LiveSandbox, reason:
   if (live.record.state === 'deleted') return
   if (live.record.state === 'deleting') return await repeatRemoval(context, live, 'deleted', reason)
   const { record, operation } = await beginOperation(context, live.record, 'delete', 'deleting', {
-    request: { reason },
+    request: { reason, ended: !isAlive(live.record.state) },
   })
   live.record = record
   context.step('delete:begun')
@@ -57,7 +57,7 @@ export async function finishRemoval(
   to: 'deleted' | 'stopped',
 ): Promise<void> {
   const kind = to === 'deleted' ? 'delete' : 'stop'
-  const { reason } = operation.request as { readonly reason: RemovalReason }
+  const { reason, ended = false } = operation.request as { readonly reason: RemovalReason; readonly ended?: boolean }
   live.machine = null
   live.retire()
   try {
@@ -70,7 +70,8 @@ export async function finishRemoval(
   context.step(`${kind}:freed`)
   // What happened in it comes before its end.
   await context.records.flush()
-  const event = { type: `sandbox.${to}`, data: { reason } }
+  // One that had ended before is told to have ended only once.
+  const event = { type: `sandbox.${to}`, data: { reason, ...(ended ? { ended } : {}) } }
   const patch = { endedAt: Date.now(), endReason: reason }
   live.record = await settleOperation(context, live.record, { operation, end: 'done', states: [to], patch, event })
   context.live.remove(live)

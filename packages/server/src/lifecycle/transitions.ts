@@ -94,3 +94,8 @@ export async function changeState(
 export function eventOf(record: SandboxRecord, type: string, data: Record<string, unknown>): NewEvent {
   return { tenantId: record.tenantId, sandboxId: record.id, type, data }
 }
+
+/** What is known of a sandbox from its beginning, for those who ask when its row is gone. */
+export function beginningOf({ template, metadata, limits }: SandboxRecord): Record<string, unknown> {
+  return { template, metadata, cpus: limits.cpus, memoryBytes: limits.memoryBytes }
+}

@@ -15,6 +15,8 @@ import type { ServerKeys } from './keys.ts'
 import { SecretRepository } from './secrets/secrets.ts'
 import { SnapshotRepository } from './snapshots/snapshots.ts'
 import type { Store, StoreSession } from './store.ts'
+import { TemplateBuildRepository } from './templates/template-builds.ts'
+import { WebhookRepository } from './webhooks/webhooks.ts'
 import { TransactionGuard } from './transaction-guard.ts'
 
 export interface DatabaseStoreParts {
@@ -37,6 +39,8 @@ export class DatabaseStore implements Store {
   readonly hosts: HostRepository
   readonly snapshots: SnapshotRepository
   readonly secrets: SecretRepository
+  readonly webhooks: WebhookRepository
+  readonly templateBuilds: TemplateBuildRepository
   readonly #parts: DatabaseStoreParts
   readonly #guard = new TransactionGuard()
   #closing: Promise<void> | null = null
@@ -54,6 +58,8 @@ export class DatabaseStore implements Store {
     this.hosts = session.hosts
     this.snapshots = session.snapshots
     this.secrets = session.secrets
+    this.webhooks = session.webhooks
+    this.templateBuilds = session.templateBuilds
   }
 
   async transaction<T>(work: (session: StoreSession) => Promise<T>): Promise<T> {
@@ -94,6 +100,8 @@ export class DatabaseStore implements Store {
       hosts: new HostRepository(database, sources),
       snapshots: new SnapshotRepository(database, sources),
       secrets: new SecretRepository(database, sources, keys?.box ?? null),
+      webhooks: new WebhookRepository(database, sources, keys?.box ?? null),
+      templateBuilds: new TemplateBuildRepository(database, sources),
     }
   }
 

@@ -26,4 +26,8 @@ export { DEFAULT_RETENTION, type DroppedEvents, type Retention } from './events/
 export { publicView } from './events/event-record.ts'
 export { deriveKeys, serverKey, type ServerKeys } from './keys.ts'
 export type { SecretRepository, StoredSecret } from './secrets/secrets.ts'
+export type { ClaimedWebhook, DueWebhook, NewWebhook, Webhook, WebhookProgress } from './webhooks/webhook-record.ts'
+export { MOST_WEBHOOKS, type WebhookRepository } from './webhooks/webhooks.ts'
+export type { NewTemplateBuild, TemplateBuild } from './templates/template-build-record.ts'
+export { ABANDONED_MS, type TemplateBuildRepository } from './templates/template-builds.ts'
 export type { Host, HostRepository } from './hosts.ts'

@@ -7,6 +7,8 @@ import type { OperationRepository } from './operations/operations.ts'
 import type { SandboxRepository } from './sandboxes/sandboxes.ts'
 import type { SecretRepository } from './secrets/secrets.ts'
 import type { SnapshotRepository } from './snapshots/snapshots.ts'
+import type { TemplateBuildRepository } from './templates/template-builds.ts'
+import type { WebhookRepository } from './webhooks/webhooks.ts'
 
 /**
  * Everything that is durable, seen either directly (each call commits by itself) or inside one transaction.
@@ -26,6 +28,10 @@ export interface StoreSession {
   readonly snapshots: SnapshotRepository
   /** What the gateway puts into requests. */
   readonly secrets: SecretRepository
+  /** Addresses that are told events. */
+  readonly webhooks: WebhookRepository
+  /** Templates that clients of other vendors build. */
+  readonly templateBuilds: TemplateBuildRepository
 }
 
 /** The durable state of one control plane. Any number of processes may have the same database open. */

@@ -12,6 +12,8 @@ import { describeSandboxes } from './sandboxes.ts'
 import { describeSecrets } from './secrets.ts'
 import { describeStoredSnapshots } from './snapshots.ts'
 import { describeTransactions } from './transactions.ts'
+import { describeTemplateBuilds } from './template-builds.ts'
+import { describeWebhooks } from './webhooks.ts'
 import type { StoreSuiteOptions } from './store-suite.ts'
 
 export { PostgresCluster, whyNoPostgres } from './postgres-cluster.ts'
@@ -32,6 +34,8 @@ const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
   snapshots: describeStoredSnapshots,
   record: describeRecord,
   secrets: describeSecrets,
+  webhooks: describeWebhooks,
+  'template builds': describeTemplateBuilds,
 }
 
 /** What every store must do, whatever database is below it. */

@@ -48,6 +48,7 @@ async function launch(limits: Partial<Limits> = {}): Promise<Launched> {
     directory,
     template: await readHostTemplate(paths),
     from: null,
+    volumes: [],
     limits: { ...DEFAULT_LIMITS, ...limits },
     hostname: 'box',
     environment: { PATH: '/usr/bin:/bin' },

@@ -23,6 +23,7 @@ const CAPABILITIES: Capabilities = {
   // The engine's own commits would be images of its store, not snapshots of ours.
   snapshots: false,
   memory: false,
+  volumes: false,
   hostTemplate: true,
   limits: {
     cpus: 'enforced',

@@ -36,7 +36,7 @@ export interface AheadBundle {
 
 export function aheadBundle(template: Template, paths: HostPaths): AheadBundle {
   const guest = join(AT.guest, basename(paths.guest))
-  const staged = { root: AT.root, guest, mounts: template.kind === 'host' ? mountedParts(template) : [] }
+  const staged = { root: AT.root, guest, mounts: template.kind === 'host' ? mountedParts(template) : [], volumes: [] }
   const { seccomp, ...variant } = gvisorVariant(staged, DEFAULT_LIMITS)
   const prestart = { path: guest, args: ['hearth-guest', 'hold', AT.gate] }
   // Names and limits of what runs inside come with the checkpoint.

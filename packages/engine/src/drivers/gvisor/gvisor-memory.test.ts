@@ -37,6 +37,7 @@ async function launch(from: StoredSnapshot | null = null): Promise<Machine> {
     directory,
     template,
     from,
+    volumes: [],
     limits: { ...DEFAULT_LIMITS, diskBytes: 32 * 1024 * 1024 },
     hostname: id.slice(-10),
     environment: { PATH: '/usr/bin:/bin' },

@@ -22,7 +22,8 @@ export function confine(qemu: Qemu, confinement: Confinement, command: readonly 
     ['--unshare-all', '--cap-drop', 'ALL', '--clearenv', '--die-with-parent', '--new-session', '--as-pid-1'],
     ['--ro-bind', '/usr', '/usr', '--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache'],
     ['--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64', '--symlink', 'usr/bin', '/bin'],
-    ['--proc', '/proc', '--dev', '/dev'],
+    ['--proc', '/proc'],
+    // QEMU asks for no other device, and each costs a mount.
     kvmDevice ? ['--dev-bind', '/dev/kvm', '/dev/kvm'] : [],
     ['--chdir', '/'],
   ]

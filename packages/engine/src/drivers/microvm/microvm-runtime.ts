@@ -74,6 +74,7 @@ function capabilities(parts: FoundParts, context: RuntimeContext): Capabilities 
     pause: true,
     snapshots: true,
     memory: parts.qemu.privateMemory,
+    volumes: false,
     hostTemplate: false,
     limits: {
       // Without a cgroup a machine has whole processors.

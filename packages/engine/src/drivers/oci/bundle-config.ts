@@ -13,7 +13,7 @@ export interface Mount {
 }
 
 export interface BundleInput {
-  readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts'>
+  readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts' | 'volumes'>
   readonly hostname: string
   readonly limits: Pick<Limits, 'memoryBytes' | 'diskBytes'>
   readonly seccomp: OciSeccomp
@@ -55,7 +55,7 @@ export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }
       capabilities: capabilitySets(variant.guestCapabilities ?? []),
       rlimits: variant.rlimits ?? [],
     },
-    mounts: [...mounts(staged, sharedMemoryBytes(limits)), ...(variant.mounts ?? [])],
+    mounts: [...mounts(staged, sharedMemoryBytes(limits)), ...(variant.mounts ?? []), ...staged.volumes.map(volume)],
     linux: {
       namespaces: NAMESPACES.map((type) => ({ type })),
       maskedPaths: [...maskedFiles, ...maskedDirectories],
@@ -72,6 +72,11 @@ function capabilitySets(
 ): Record<'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient', readonly string[]> {
   const guest = [...GUEST_CAPABILITIES, ...own]
   return { bounding: GUEST_CAPABILITIES, effective: guest, permitted: guest, inheritable: [], ambient: [] }
+}
+
+function volume({ source, target, readOnly }: StagedRoot['volumes'][number]): Mount {
+  const options = ['rbind', readOnly ? 'ro' : 'rw', 'nosuid', 'nodev', 'rprivate']
+  return { destination: target, type: 'bind', source, options }
 }
 
 function mounts(staged: BundleInput['staged'], sharedBytes: number): Mount[] {

@@ -12,7 +12,7 @@ interface BwrapInput {
   readonly bwrap: string
   readonly hostname: string
   readonly limits: Pick<Limits, 'memoryBytes' | 'diskBytes'>
-  readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts'>
+  readonly staged: Pick<StagedRoot, 'root' | 'guest' | 'mounts' | 'volumes'>
 }
 
 /** bubblewrap is executed as root of the sandbox's user namespace already, so it makes none. Operations run in order. */
@@ -29,6 +29,7 @@ export function bwrapArguments({ bwrap, hostname, limits, staged }: BwrapInput):
     ['--perms', '0755', '--dir', dirname(GUEST_PATH), '--ro-bind', staged.guest, GUEST_PATH],
     processFileSystem(),
     devices(limits),
+    staged.volumes.flatMap(({ source, target, readOnly }) => [readOnly ? '--ro-bind' : '--bind', source, target]),
     ['--', GUEST_PATH],
   ].flat()
 }

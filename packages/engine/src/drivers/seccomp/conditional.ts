@@ -13,6 +13,11 @@ const NAMESPACES =
 
 const TIOCSTI = 0x5412
 const TIOCLINUX = 0x541c
+/** Sharing blocks between files, as `cp --reflink` does: FICLONE, FICLONERANGE, FIDEDUPERANGE. They have the letter of btrfs for historical reasons. */
+const SHARE_BLOCKS = [0x4004_9409, 0x4020_940d, 0xc018_9436] as const
+/** The second byte of a request says whose it is. */
+const OWNER_MASK = 0xff00
+const BTRFS = 0x9400
 
 const AF_UNIX = 1
 const AF_INET = 2
@@ -55,6 +60,9 @@ export const CONDITIONAL: readonly Rule[] = [
     cases: [
       { when: [equals(1, TIOCSTI)], action: 'EPERM' },
       { when: [equals(1, TIOCLINUX)], action: 'EPERM' },
+      ...SHARE_BLOCKS.map((request) => allowWhen(equals(1, request))),
+      // A subvolume that somebody makes in a volume of btrfs has no limit. Nothing here needs any request of that file system.
+      { when: [{ argument: 1, mask: OWNER_MASK, value: BTRFS }], action: 'ENOTTY' },
     ],
     otherwise: 'allow',
   },

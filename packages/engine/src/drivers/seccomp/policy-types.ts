@@ -1,5 +1,5 @@
 /** Errno values that the filter answers with. The same on every architecture that Hearth runs on. */
-export const ERRNO = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const
+export const ERRNO = { EPERM: 1, ENOTTY: 25, ENOSYS: 38, EAFNOSUPPORT: 97 } as const
 
 export type Action = 'allow' | keyof typeof ERRNO
 

@@ -56,11 +56,11 @@ function conditional(): OciSyscall[] {
 }
 
 function allowedWhen({ cases, otherwise }: Pick<Rule, 'cases' | 'otherwise'>): (readonly Comparison[])[] {
-  if (otherwise !== 'allow') return cases.filter(({ action }) => action === 'allow').map(({ when }) => when)
-  const refused = cases.map(({ when }) => when[0])
-  const argument = refused[0]?.argument ?? 0
-  const values = refused.map((comparison) => comparison?.value ?? 0)
-  return allBut(argument, values).map((comparison) => [comparison])
+  const allowed = cases.filter(({ action }) => action === 'allow').map(({ when }) => when)
+  if (otherwise !== 'allow') return allowed
+  const refused = cases.filter(({ action }) => action !== 'allow').flatMap(({ when }) => when.slice(0, 1))
+  const rest = allBut(refused[0]?.argument ?? 0, refused)
+  return [...allowed, ...rest.map((comparison) => [comparison])]
 }
 
 export function ociArgument({ argument, mask, value }: Comparison): OciArgument {

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { HearthError, memoryRefused, type MemoryMode } from '@hearth/contract'
-import type { Captured } from '../../machine/machine.ts'
+import type { Captured, WhileStill } from '../../machine/machine.ts'
 import type { StoredSnapshot } from '../../store/snapshot-manifest.ts'
 import type { MemoryTree } from './memory-tree.ts'
 import { archiveTree, extractTree } from './tree-archive.ts'
@@ -16,9 +16,15 @@ function archivePath(directory: string): string {
 }
 
 /** Writes the tree as it is at this moment, whatever commands do to it meanwhile. */
-export async function captureTree(tree: MemoryTree, directory: string, memory: MemoryMode): Promise<Captured> {
+export async function captureTree(
+  tree: MemoryTree,
+  directory: string,
+  memory: MemoryMode,
+  whileStill?: WhileStill,
+): Promise<Captured> {
   if (memory === 'required') throw memoryRefused(NO_PROCESSES)
   const still = tree.clone()
+  await whileStill?.alongside?.()
   await mkdir(join(directory, 'disk'), { mode: 0o700 })
   await pipeline(archiveTree(still, '/', undefined), createWriteStream(archivePath(directory), { mode: 0o600 }))
   return {

@@ -33,6 +33,7 @@ export class SimulatedDriver implements Driver {
         pause: false,
         snapshots: true,
         memory: false,
+        volumes: false,
         hostTemplate: true,
         limits: {
           cpus: 'none',

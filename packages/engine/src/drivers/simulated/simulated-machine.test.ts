@@ -14,6 +14,7 @@ async function launch(limits: Partial<Limits> = {}, interpreters = false): Promi
     directory: tmpdir(),
     template,
     from: null,
+    volumes: [],
     limits: { ...DEFAULT_LIMITS, ...limits },
     hostname: 'simulated',
     environment: {},

@@ -10,7 +10,7 @@ import {
   type WatchEvent,
 } from '@hearth/contract'
 import { assertNotAborted, onAbort } from '../../link/abort.ts'
-import type { Captured, Machine, MachineEnd, MachineNetwork, ProcessSpec } from '../../machine/machine.ts'
+import type { Captured, Machine, MachineEnd, MachineNetwork, ProcessSpec, WhileStill } from '../../machine/machine.ts'
 import type { ChangeSource } from '../../machine/machine-changes.ts'
 import { applyToTree } from '../../diff/apply-to-tree.ts'
 import { TreeRoot } from '../../diff/tree-root.ts'
@@ -141,9 +141,9 @@ export class SimulatedMachine implements Machine {
     this.#requireRunning()
   }
 
-  async capture(directory: string, memory: MemoryMode): Promise<Captured> {
+  async capture(directory: string, memory: MemoryMode, still?: WhileStill): Promise<Captured> {
     this.#requireRunning()
-    return await captureTree(this.#settings.tree, directory, memory)
+    return await captureTree(this.#settings.tree, directory, memory, still)
   }
 
   readonly changes: ChangeSource = {

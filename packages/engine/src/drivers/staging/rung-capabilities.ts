@@ -15,6 +15,7 @@ export function namespaceCapabilities({ root, cgroups }: HostFacts): Capabilitie
     pause: true,
     snapshots: true,
     memory: false,
+    volumes: true,
     hostTemplate: true,
     limits: {
       cpus: whenCounted(by('cpu'), 'none'),

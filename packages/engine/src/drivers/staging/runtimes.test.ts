@@ -28,6 +28,7 @@ async function launch(name: string): Promise<Machine> {
     directory,
     template: await readHostTemplate(paths),
     from: null,
+    volumes: [],
     limits: { ...DEFAULT_LIMITS, diskBytes: 32 * 1024 * 1024 },
     hostname: 'box',
     environment: { PATH: '/usr/bin:/bin' },

@@ -4,6 +4,7 @@ import type { Template } from '../../templates/template.ts'
 import type { LaunchPlan, Step } from '../launch-plan.ts'
 import type { DiskArea, PlanInput, RuntimeContext } from '../link-runtime.ts'
 import { hostRoot, mountedParts } from './host-root.ts'
+import { stageVolumes } from './staged-volumes.ts'
 
 /**
  * Where the parts of a root are put together when Hearth is root: the runtime works under the sandbox's ids, which
@@ -26,6 +27,8 @@ export interface StagedRoot {
   readonly guest: string
   /** To be mounted on the root, read-only. */
   readonly mounts: readonly { readonly source: string; readonly target: string }[]
+  /** To be mounted on the root after that; the places are there. */
+  readonly volumes: readonly { readonly source: string; readonly target: string; readonly readOnly: boolean }[]
 }
 
 /** Seen from where the runtime of the sandbox in that directory is executed. */
@@ -49,7 +52,16 @@ export async function stageRoot(input: PlanInput, { paths }: RuntimeContext): Pr
     { kind: 'overlay', target: at.root, lower, upper, work, options: idBase === null ? ['userxattr'] : ['idmap'] },
     ...checkPlaces(at.root, mounts),
   ]
-  return { steps, stage, root: at.root, guest: join(at.guest, basename(paths.guest)), mounts }
+  const volumes = stageVolumes(request.volumes, stage, idBase)
+  const places = volumes.mounts.map(({ target }) => ({ kind: 'place', root: at.root, path: target }) as const)
+  return {
+    steps: [...steps, ...volumes.steps, ...places],
+    stage,
+    root: at.root,
+    guest: join(at.guest, basename(paths.guest)),
+    mounts,
+    volumes: volumes.mounts,
+  }
 }
 
 /** SAFETY: a runtime mounts on these. A link that an image or a snapshot has there would lead the mount to a place of its choice. */

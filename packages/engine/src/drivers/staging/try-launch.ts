@@ -46,6 +46,7 @@ async function launchIn(
     template: await readHostTemplate(context.paths),
     from: null,
     limits: DEFAULT_LIMITS,
+    volumes: [],
     hostname: 'trial',
     environment: {},
     workdir: '/',

@@ -1,18 +1,17 @@
 import {
-  HearthError,
-  parseInput,
-  policySchema,
-  ruleSchema,
+  isWhole,
+  nameMatches,
+  portsOf,
+  wholePolicy,
   type Budgets,
   type Policy,
   type Refusal,
   type Rule,
 } from '@hearth/contract'
-import { nameMatches } from './host-name.ts'
 import { pathMatches, plainPath } from './path-pattern.ts'
-import { PRESETS } from './presets.ts'
 
-const DEFAULT_PORTS = [443, 80] as const
+/** On which a name is offered that no rule names. */
+const AUDITED_PORTS = [443, 80] as const
 
 /** A refusal says what a person or a model would have to change. */
 export interface Refused {
@@ -43,17 +42,11 @@ export class CompiledPolicy {
   readonly #deny: readonly Rule[]
 
   constructor(input: Policy = {}) {
-    const policy = parseInput(policySchema, input, 'policy')
-    this.audit = policy.mode === 'audit'
-    this.budgets = policy.budgets ?? {}
-    this.#allow = [...(policy.allow ?? []).map(fullRule), ...(policy.presets ?? []).flatMap((name) => PRESETS[name])]
-    this.#deny = (policy.deny ?? []).map(fullRule)
-    const wide = this.#allow.find((rule) => rule.addresses !== undefined && rule.name.startsWith('*.'))
-    if (wide !== undefined)
-      throw new HearthError(
-        'invalid_request',
-        `policy.allow: ${wide.name} cannot name addresses: only an exact name can`,
-      )
+    const { audit, allow, deny, budgets } = wholePolicy(input)
+    this.audit = audit
+    this.budgets = budgets
+    this.#allow = allow
+    this.#deny = deny
   }
 
   /** Nothing can be reached, so that a sandbox needs no resolver. */
@@ -69,7 +62,7 @@ export class CompiledPolicy {
   /** The ports on which a name is offered inside; empty when the name is refused. */
   ports(name: string): readonly number[] {
     const named = this.#allow.filter((rule) => nameMatches(rule.name, name)).flatMap(portsOf)
-    const offered = this.audit ? [...named, ...DEFAULT_PORTS] : named
+    const offered = this.audit ? [...named, ...AUDITED_PORTS] : named
     return [...new Set(offered)].filter((port) => this.connection(name, port).allowed)
   }
 
@@ -115,22 +108,8 @@ export class CompiledPolicy {
   }
 }
 
-function fullRule(rule: string | Rule): Rule {
-  if (typeof rule !== 'string') return rule
-  const [name = '', port] = rule.split(':')
-  return parseInput(ruleSchema, port === undefined ? { name } : { name, ports: [Number(port)] }, 'policy')
-}
-
-export function portsOf(rule: Rule): readonly number[] {
-  return rule.ports ?? DEFAULT_PORTS
-}
-
 function covers(rule: Rule, name: string, port: number): boolean {
   return nameMatches(rule.name, name) && portsOf(rule).includes(port)
-}
-
-function isWhole(rule: Rule): boolean {
-  return rule.methods === undefined && rule.paths === undefined
 }
 
 function methodMatches(rule: Rule, method: string): boolean {

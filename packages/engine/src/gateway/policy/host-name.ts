@@ -9,9 +9,3 @@ export function normalName(text: string): string | null {
   const parsed = namePatternSchema.safeParse(text)
   return parsed.success ? parsed.data : null
 }
-
-/** Whether an exact name or `*.suffix` names it. Both must be normal. */
-export function nameMatches(pattern: string, name: string): boolean {
-  if (!pattern.startsWith('*.')) return pattern === name
-  return name.length > pattern.length - 1 && name.endsWith(pattern.slice(1))
-}

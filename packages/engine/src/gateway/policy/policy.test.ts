@@ -1,9 +1,9 @@
-import { HearthError } from '@hearth/contract'
+import { HearthError, nameMatches } from '@hearth/contract'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isPublic, isWithin } from './addresses.ts'
 import { CompiledPolicy } from './compiled-policy.ts'
-import { nameMatches, normalName } from './host-name.ts'
+import { normalName } from './host-name.ts'
 import { pathMatches, plainPath } from './path-pattern.ts'
 
 describe('names', () => {

@@ -1,5 +1,4 @@
-import type { Secret } from '@hearth/contract'
-import { nameMatches } from '../policy/host-name.ts'
+import { nameMatches, type Secret } from '@hearth/contract'
 import { pathMatches, plainPath } from '../policy/path-pattern.ts'
 import { newPlaceholder } from './placeholder.ts'
 import { PlaceholderWatch } from './placeholder-watch.ts'

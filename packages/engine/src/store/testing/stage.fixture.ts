@@ -63,6 +63,7 @@ export class Stage implements AsyncDisposable {
       directory,
       template: await readHostTemplate(this.paths),
       from,
+      volumes: [],
       limits: { ...DEFAULT_LIMITS, diskBytes: 64 * 1024 * 1024, ...limits },
       hostname: 'stage',
       environment: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
@@ -131,6 +132,7 @@ export function manifestOf(
     disk,
     memory: null,
     configuration: { hostname: 'stage', environment: {}, workdir: '/', user: 'root' },
+    volumes: [],
   }
 }
 

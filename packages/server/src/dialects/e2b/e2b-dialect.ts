@@ -2,9 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
 import type { Operation } from '../../http/operation.ts'
+import type { StoredEvent, TemplateBuildRepository, WebhookRepository } from '../../state/index.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { AccessTokens } from './access/access-tokens.ts'
-import { Builds } from './builds/build-routes.ts'
+import { Builds } from '../builds/builds.ts'
+import { BuildFiles } from './builds/build-files.ts'
 import { AutoPauses } from './control/auto-pauses.ts'
 import { handleControlPlane } from './control/control-plane-api.ts'
 import { Usage } from './control/usage.ts'
@@ -13,6 +15,7 @@ import { handleSandboxRequest, handleSandboxUpgrade } from './edge.ts'
 import { StartedProcesses } from './envd/started-processes.ts'
 import { Users } from './envd/users.ts'
 import { Watchers } from './envd/watchers.ts'
+import { WebhookDelivery, type WebhookOptions } from './events/webhook-delivery.ts'
 import { e2bFailure, refuse } from './failures.ts'
 import { Interpreters } from './interpreter/interpreters.ts'
 import { targetOf, type Target } from './target.ts'
@@ -24,21 +27,39 @@ export interface E2bOptions {
   readonly optional?: boolean
   /** Below which sandboxes have host names; with a port where it is not that of HTTPS. Default `localhost` and the port. */
   readonly domain?: string
+  readonly webhooks?: WebhookOptions
 }
 
-/** E2B's API on a listener of its own. `secret` has 32 bytes or more; tokens of sandboxes die with it. */
-export function e2bDialect(options: E2bOptions & { secret: Uint8Array; sandboxes: SandboxRows }): DialectListening {
+/** What it takes of the server besides the services of all APIs. */
+export interface E2bState {
+  /** 32 bytes or more; tokens of sandboxes die with it. */
+  readonly secret: Uint8Array
+  readonly sandboxes: SandboxRows
+  readonly webhooks: WebhookRepository
+  readonly templateBuilds: TemplateBuildRepository
+  /** The directory for files of template builds. */
+  readonly buildFiles: string
+  /** Calls back with the events of each commit. */
+  readonly onEvents: (listener: (events: readonly StoredEvent[]) => void) => void
+}
+
+/** E2B's API on a listener of its own. */
+export function e2bDialect(options: E2bOptions, state: E2bState): DialectListening {
   const { port, optional = false } = options
-  return { name: 'e2b', port, optional, open: (context) => new E2bDialect(context, options) }
+  return { name: 'e2b', port, optional, open: (context) => new E2bDialect(context, options, state) }
 }
 
 class E2bDialect implements Dialect {
   readonly #e2b: E2b
   readonly #domains: readonly string[]
 
-  constructor(context: DialectContext, options: E2bOptions & { secret: Uint8Array; sandboxes: SandboxRows }) {
+  constructor(context: DialectContext, options: E2bOptions, state: E2bState) {
     const { services, operations, address } = context
-    const { domain, secret, sandboxes } = options
+    const { domain } = options
+    const { secret, sandboxes, webhooks } = state
+    const delivering = { webhooks, sandboxes, events: services.events, logger: services.logger }
+    const delivery = new WebhookDelivery(delivering, options.webhooks ?? {})
+    state.onEvents((events) => delivery.take(events))
     const users = new Users()
     this.#domains = [...(domain === undefined ? [] : [domain.toLowerCase().replace(/:\d+$/, '')]), 'localhost']
     this.#e2b = {
@@ -47,12 +68,16 @@ class E2bDialect implements Dialect {
       sandboxes,
       tokens: new AccessTokens(secret),
       pauses: new AutoPauses(services.controlPlane, services.logger),
-      builds: new Builds(),
+      builds: new Builds(services.controlPlane, state.templateBuilds, services.logger),
+      buildFiles: new BuildFiles(state.buildFiles),
       interpreters: new Interpreters(),
       usage: new Usage(),
       started: new StartedProcesses(),
       users,
       watchers: new Watchers(users),
+      webhooks,
+      delivery,
+      webhookNetworks: options.webhooks?.networks ?? [],
       domain: () => domain ?? `localhost:${address().port}`,
     }
     void this.#e2b.pauses.resume(sandboxes)
@@ -73,6 +98,8 @@ class E2bDialect implements Dialect {
 
   async close(): Promise<void> {
     this.#e2b.pauses.close()
+    await this.#e2b.delivery.close()
+    await this.#e2b.builds.close()
   }
 
   #target(incoming: IncomingMessage): Target | HearthError | null {

@@ -1,13 +1,15 @@
 import type { Services } from '../../http/app-env.ts'
 import type { Operations } from '../../http/operations.ts'
-import type { SandboxRecord, SandboxRepository } from '../../state/index.ts'
+import type { SandboxRecord, SandboxRepository, WebhookRepository } from '../../state/index.ts'
 import type { AccessTokens } from './access/access-tokens.ts'
-import type { Builds } from './builds/build-routes.ts'
+import type { Builds } from '../builds/builds.ts'
+import type { BuildFiles } from './builds/build-files.ts'
 import type { AutoPauses } from './control/auto-pauses.ts'
 import type { Interpreters } from './interpreter/interpreters.ts'
 import type { Usage } from './control/usage.ts'
 import type { StartedProcesses } from './envd/started-processes.ts'
 import type { Users } from './envd/users.ts'
+import type { WebhookDelivery } from './events/webhook-delivery.ts'
 import type { Watchers } from './envd/watchers.ts'
 
 /** What all parts of the dialect work with. */
@@ -19,11 +21,16 @@ export interface E2b {
   readonly sandboxes: SandboxRows
   readonly pauses: AutoPauses
   readonly builds: Builds
+  readonly buildFiles: BuildFiles
   readonly interpreters: Interpreters
   readonly usage: Usage
   readonly started: StartedProcesses
   readonly users: Users
   readonly watchers: Watchers
+  readonly webhooks: WebhookRepository
+  readonly delivery: WebhookDelivery
+  /** Networks that are not public and may be told events nevertheless. */
+  readonly webhookNetworks: readonly string[]
   /** Below which sandboxes have host names, with the port where it is not that of HTTPS. */
   readonly domain: () => string
 }

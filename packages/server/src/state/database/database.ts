@@ -25,7 +25,7 @@ export async function atomically<T>(database: Database, work: (inside: Database)
 }
 
 /** Rows that one statement removes: SQLite is called synchronously, and all other calls wait meanwhile. */
-const BATCH = 500
+const BATCH = 100
 
 /** Removes any number of rows, at most so many at a time, and answers how many there were. */
 export async function inBatches(remove: (limit: number) => Promise<DeleteResult>): Promise<number> {

@@ -5,6 +5,8 @@ import { initial } from '../migrations/001-initial.ts'
 import { snapshots } from '../migrations/002-snapshots.ts'
 import { hibernation } from '../migrations/003-hibernation.ts'
 import { egress } from '../migrations/004-egress.ts'
+import { webhooks } from '../migrations/008-webhooks.ts'
+import { templateBuilds } from '../migrations/009-template-builds.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -13,6 +15,8 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '002-snapshots': snapshots,
   '003-hibernation': hibernation,
   '004-egress': egress,
+  '008-webhooks': webhooks,
+  '009-template-builds': templateBuilds,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

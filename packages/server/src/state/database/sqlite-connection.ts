@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
+import { SqliteCheckpoints } from './sqlite-checkpoints.ts'
 
 /** Enough for every query of the repositories in all their forms; the least recently used goes first. */
 const CACHED_STATEMENTS = 256
@@ -21,6 +22,8 @@ const PRAGMAS = [
   'synchronous = normal',
   'foreign_keys = on',
   'temp_store = memory',
+  // Pages: `SqliteCheckpoints` comes long before, and this is for when it cannot keep up.
+  'wal_autocheckpoint = 16384',
   // Keeps the WAL from staying large after a burst.
   'journal_size_limit = 67108864',
 ] as const
@@ -28,6 +31,7 @@ const PRAGMAS = [
 /** `node:sqlite` in the shape that kysely's dialect wants, with prepared statements kept: preparing costs more than running. */
 export class SqliteConnection implements SqliteDatabase {
   readonly #database: DatabaseSync
+  readonly #checkpoints: SqliteCheckpoints
   readonly #statements = new Map<string, CachedStatement>()
 
   constructor(path: string) {
@@ -38,6 +42,7 @@ export class SqliteConnection implements SqliteDatabase {
       this.#database.close()
       throw error
     }
+    this.#checkpoints = new SqliteCheckpoints(path)
   }
 
   prepare(sql: string): SqliteStatement {
@@ -57,6 +62,7 @@ export class SqliteConnection implements SqliteDatabase {
   }
 
   close(): void {
+    this.#checkpoints.stop()
     this.#statements.clear()
     this.#database.close()
   }

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import type { IdleAction, Scope, Rung, SandboxState } from '@hearth/contract'
 
 /**
@@ -139,6 +140,44 @@ export interface SecretsTable {
   updated_at: number
 }
 
+export interface WebhooksTable {
+  id: string
+  tenant_id: string
+  name: string
+  url: string
+  events: Json<readonly string[]>
+  enabled: number
+  /** The secret of its signatures, encrypted and authenticated together with whose it is. */
+  sealed: string
+  key_id: string
+  created_at: number
+  updated_at: number
+  /** Up to this event nothing is left to be told. */
+  told: number
+  refusals: Generated<number>
+  failures: Generated<number>
+  failure: string | null
+  delivered_at: number | null
+  next_at: Generated<number>
+  owner: string | null
+  lease_until: Generated<number>
+}
+
+export interface TemplateBuildsTable {
+  id: string
+  tenant_id: string
+  name: string
+  tags: Json<readonly string[]>
+  limits: Json<unknown>
+  user: string | null
+  state: 'waiting' | 'building' | 'ready' | 'error'
+  snapshot_id: string | null
+  sandbox_id: string | null
+  reason: Json<unknown> | null
+  created_at: number
+  updated_at: number
+}
+
 export interface TemplatesTable {
   /** Empty for a template that all tenants share. */
   tenant_id: string
@@ -182,6 +221,8 @@ export interface Tables {
   event_drops: EventDropsTable
   event_chains: EventChainsTable
   secrets: SecretsTable
+  webhooks: WebhooksTable
+  template_builds: TemplateBuildsTable
   templates: TemplatesTable
   snapshots: SnapshotsTable
   hosts: HostsTable

@@ -25,10 +25,11 @@ export interface NewEvent {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
-/** Both that are given must hold. */
+/** All that are given must hold. */
 export interface EventFilter {
   readonly tenantId?: string
   readonly sandboxId?: string
+  readonly types?: readonly string[]
 }
 
 export interface EventPage {

@@ -17,6 +17,8 @@ export interface EventsQuery extends EventFilter {
   readonly after?: number
   /** 1 to 1000, default 100. */
   readonly limit?: number
+  /** Only events with a smaller `seq`, the newest first. */
+  readonly before?: number
 }
 
 export interface FollowOptions extends EventFilter {
@@ -48,14 +50,20 @@ export class EventRepository {
   }
 
   async page(query: EventsQuery = {}): Promise<EventPage> {
-    const { after = 0, limit = EVENT_LIMIT.default, tenantId, sandboxId } = query
+    const { after = 0, limit = EVENT_LIMIT.default, tenantId, sandboxId, types, before } = query
     if (!Number.isInteger(limit) || limit < 1 || limit > EVENT_LIMIT.maximum) {
       throw new HearthError('invalid_request', `limit: must be between 1 and ${EVENT_LIMIT.maximum}`)
     }
     let select = this.#parts.database.query.selectFrom('events').selectAll().where('seq', '>', after)
     if (tenantId !== undefined) select = select.where('tenant_id', '=', tenantId)
     if (sandboxId !== undefined) select = select.where('sandbox_id', '=', sandboxId)
-    const rows = await select.orderBy('seq').limit(limit).execute()
+    // Postgres has no syntax for an empty list.
+    if (types !== undefined) select = select.where('type', 'in', types.length === 0 ? [''] : [...types])
+    if (before !== undefined) select = select.where('seq', '<', before)
+    const rows = await select
+      .orderBy('seq', before === undefined ? 'asc' : 'desc')
+      .limit(limit)
+      .execute()
     const events = rows.map(decodeEvent)
     return { events, next: events.at(-1)?.seq ?? after, dropped: await this.#droppedAfter(after, query) }
   }

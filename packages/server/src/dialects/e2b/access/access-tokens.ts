@@ -8,6 +8,15 @@ export interface Grant {
   readonly keyId: string
 }
 
+/** What a link for files of a build is good for. */
+export interface Upload {
+  readonly tenantId: string
+  readonly keyId: string
+  readonly hash: string
+  /** Milliseconds since 1970. */
+  readonly issued: number
+}
+
 const TOKEN = /^([\w-]{1,64})\.([\w-]{1,64})\.([\w-]{43})$/
 const MOST_ISSUED = 10_000
 
@@ -58,7 +67,12 @@ export class AccessTokens {
     return this.#mac('traffic', sandbox)
   }
 
-  #mac(purpose: 'access' | 'traffic', ...parts: readonly string[]): string {
+  /** Of a link to which files of a build are sent. */
+  upload({ tenantId, keyId, hash: files, issued }: Upload): string {
+    return this.#mac('upload', tenantId, keyId, files, String(issued))
+  }
+
+  #mac(purpose: 'access' | 'traffic' | 'upload', ...parts: readonly string[]): string {
     return createHmac('sha256', this.#secret)
       .update(['hearth e2b 1', purpose, ...parts].join('\n'))
       .digest('base64url')

@@ -1,106 +1,89 @@
-import { HearthError, parseInput, snapshotNameSchema } from '@hearth/contract'
+import { HearthError, type Limits } from '@hearth/contract'
 import { z } from 'zod'
 import { requireScope } from '../../../http/access/scopes.ts'
+import type { TemplateBuild } from '../../../state/index.ts'
 import type { Answer, Call, Route } from '../control/call.ts'
-import { snapshotOf } from '../control/templates.ts'
-import { unsupported } from '../failures.ts'
-import { Build, placeAfter, recipeSchema, START } from './build.ts'
-import { runBuild } from './run-build.ts'
+import { recipeOf, recipeSchema } from './e2b-recipe.ts'
+import { DEFAULT_TAG, parseTemplateName, requireTags, requireTemplateName } from './template-name.ts'
+import { uploadLink } from './upload-links.ts'
+
+const LOG_PAGE = 100
+const MIB = 1024 ** 2
 
 const newTemplateSchema = z.object({
   name: z.string().min(1).max(128),
-  tags: z.array(z.string()).nullish(),
-  cpuCount: z.number().nullish(),
-  memoryMB: z.number().nullish(),
+  tags: z.array(z.string().max(128)).max(32).nullish(),
+  cpuCount: z.number().positive().max(1024).nullish(),
+  memoryMB: z.int().positive().max(16_777_216).nullish(),
+  minFreeDiskMb: z.int().positive().max(16_777_216).nullish(),
 })
-
-/** Builds that are remembered; of those that are over, the oldest go first. */
-const MOST_BUILDS = 200
-/** At one time, of all tenants. */
-const MOST_RUNNING = 4
-
-export class Builds {
-  readonly #builds = new Map<string, Build>()
-
-  add(build: Build): void {
-    if (this.#builds.size >= MOST_BUILDS) {
-      const old = [...this.#builds.values()].find(({ over }) => over) ?? [...this.#builds.values()][0]
-      if (old !== undefined) this.#builds.delete(old.id)
-    }
-    this.#builds.set(build.id, build)
-  }
-
-  /** Another tenant's is not there. */
-  get(call: Call): Build {
-    const build = this.#builds.get(call.parameter('build'))
-    if (build?.caller.tenantId === call.caller.tenantId && build.name === call.parameter('template')) return build
-    throw new HearthError('not_found', `build '${call.parameter('build').slice(0, 64)}' not found`)
-  }
-
-  requireRoom(): void {
-    const running = [...this.#builds.values()].filter((build) => build.isRunning).length
-    if (running >= MOST_RUNNING) throw new HearthError('too_many', `${running} builds are under way`)
-  }
-}
 
 const write = 'sandbox:write' as const
 
-/** Template builds, as far as they are commands: each becomes a snapshot of the template's name. */
+/** Template builds: what is to be built, the files for it, how far it is. */
 export const BUILD_ROUTES: readonly Route[] = [
-  { method: 'POST', path: '/v3/templates', name: 'e2b.template.create', scope: write, handle: create },
-  {
-    method: 'POST',
-    path: '/v2/templates/{template}/builds/{build}',
-    name: 'e2b.template.build',
-    scope: write,
-    handle: begin,
-  },
-  {
-    method: 'GET',
-    path: '/templates/{template}/builds/{build}/status',
-    name: 'e2b.template.status',
-    scope: write,
-    handle: status,
-  },
-  {
-    method: 'GET',
-    path: '/templates/aliases/{template}',
-    name: 'e2b.template.get',
-    scope: 'sandbox:read',
-    handle: alias,
-  },
+  route('POST', '/v3/templates', 'create', create),
+  route('POST', '/v2/templates/{template}/builds/{build}', 'build', begin),
+  route('GET', '/templates/{template}/builds/{build}/status', 'status', status),
+  route('GET', '/templates/{template}/files/{hash}', 'files', files),
 ]
 
+function route(method: string, path: string, name: string, handle: Route['handle']): Route {
+  return { method, path, name: `e2b.template.${name}`, scope: write, handle }
+}
+
 async function create(call: Call): Promise<Answer> {
-  const { name, tags } = await call.body(newTemplateSchema)
-  if ((tags ?? []).some((tag) => tag !== 'default')) throw unsupported('tags of templates')
-  const snapshot = parseInput(snapshotNameSchema, snapshotOf(name) ?? name, 'name')
-  const build = new Build(snapshot, call.caller)
-  call.e2b.builds.add(build)
-  const names = { names: [snapshot], aliases: [snapshot], tags: ['default'] }
-  return { status: 202, json: { templateID: snapshot, buildID: build.id, public: false, ...names } }
+  const body = await call.body(newTemplateSchema)
+  const { name, tag } = requireTemplateName(body.name)
+  const given = [...new Set([...(tag === null ? [] : [tag]), ...requireTags(body.tags ?? [])])]
+  const tags = given.length === 0 ? [DEFAULT_TAG] : given
+  const build = await call.e2b.builds.create(call.caller, { name, tags, limits: limitsOf(body) })
+  const names = { names: [name], aliases: [name], tags }
+  return { status: 202, json: { templateID: name, buildID: build.id, public: false, ...names } }
+}
+
+function limitsOf({ cpuCount, memoryMB, minFreeDiskMb }: z.output<typeof newTemplateSchema>): Partial<Limits> {
+  return {
+    ...(cpuCount ? { cpus: cpuCount } : {}),
+    ...(memoryMB ? { memoryBytes: memoryMB * MIB } : {}),
+    ...(minFreeDiskMb ? { diskBytes: minFreeDiskMb * MIB } : {}),
+  }
 }
 
 async function begin(call: Call): Promise<Answer> {
-  const recipe = await call.body(recipeSchema)
-  const build = call.e2b.builds.get(call)
+  const given = await call.body(recipeSchema)
+  const build = await buildOf(call)
   requireScope(call.caller.scopes, 'exec')
-  if ((recipe.fromImageRegistry ?? null) !== null) throw unsupported('registries with credentials in a template build')
-  // What cannot be done is said before anything is.
-  for (const { type, args } of recipe.steps ?? []) placeAfter(START, type, args ?? [])
-  call.e2b.builds.requireRoom()
-  build.begin()
-  void runBuild(call.plane, build, recipe)
+  await call.e2b.builds.begin(call.caller, build, await recipeOf(call, given))
   return { status: 202 }
 }
 
 async function status(call: Call): Promise<Answer> {
-  return { status: 200, json: call.e2b.builds.get(call).view(call.integer('logsOffset', 0, 1e6) ?? 0) }
+  const { id, name, state, reason } = await buildOf(call)
+  const offset = call.integer('logsOffset', 0, 1e6) ?? 0
+  const logEntries = call.e2b.builds.log(id)?.entries.slice(offset, offset + LOG_PAGE) ?? []
+  return {
+    status: 200,
+    json: {
+      templateID: name,
+      buildID: id,
+      status: state,
+      logs: logEntries.map(({ message }) => message),
+      logEntries,
+      ...(reason === null ? {} : { reason: { ...reason, logEntries: [] } }),
+    },
+  }
 }
 
-async function alias(call: Call): Promise<Answer> {
-  const name = snapshotOf(call.parameter('template'))
-  if (name === null) throw new HearthError('snapshot_not_found', 'there is no such template')
-  const found = await call.plane.snapshots.get(call.caller, name)
-  return { status: 200, json: { templateID: found.name ?? found.id, public: false } }
+/** The link is there also when the files are: a client may want to send them again. */
+async function files(call: Call): Promise<Answer> {
+  const hash = call.parameter('hash')
+  const present = await call.e2b.buildFiles.present(call.caller.tenantId, hash)
+  return { status: 201, json: { present: present !== null, url: uploadLink(call, hash), headers: {} } }
+}
+
+async function buildOf(call: Call): Promise<TemplateBuild> {
+  const build = await call.e2b.builds.get(call.caller, call.parameter('build'))
+  if (parseTemplateName(call.parameter('template'))?.name === build.name) return build
+  throw new HearthError('not_found', `build '${build.id}' is of another template`)
 }

@@ -8,21 +8,34 @@ import { sendEmpty, sendJson } from '../../answers.ts'
 import { RouteTable, type Found } from '../../route-table.ts'
 import { e2bFailure, refuse } from '../failures.ts'
 import { BUILD_ROUTES } from '../builds/build-routes.ts'
+import { TAG_ROUTES } from '../builds/tag-routes.ts'
+import { handleUpload, isUpload } from '../builds/upload-links.ts'
 import { Call, type Route } from './call.ts'
 import { COPY_ROUTES } from './copy-routes.ts'
 import { OBSERVING_ROUTES } from './observing-routes.ts'
 import { SANDBOX_ROUTES } from './sandbox-routes.ts'
 import { unsupportedRoute } from './unsupported-routes.ts'
+import { EVENT_ROUTES } from '../events/event-routes.ts'
+import { WEBHOOK_ROUTES } from '../events/webhook-routes.ts'
 
-const ROUTES = new RouteTable([...SANDBOX_ROUTES, ...COPY_ROUTES, ...OBSERVING_ROUTES, ...BUILD_ROUTES])
+const ROUTES = new RouteTable([
+  ...SANDBOX_ROUTES,
+  ...TAG_ROUTES,
+  ...COPY_ROUTES,
+  ...OBSERVING_ROUTES,
+  ...EVENT_ROUTES,
+  ...WEBHOOK_ROUTES,
+  ...BUILD_ROUTES,
+])
 
-/** E2B's REST API. Everything but its health needs a key. */
+/** E2B's REST API. Everything but its health and links for files of builds needs a key. */
 export async function handleControlPlane(
   e2b: E2b,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   operation: Operation,
 ): Promise<void> {
+  if (isUpload(incoming)) return await handleUpload(e2b, incoming, outgoing, operation)
   operation.name = 'e2b.unknown'
   try {
     const [path = '/', query = ''] = (incoming.url ?? '/').split('?', 2)

@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { fromE2bId } from '../ids.ts'
 import type { Answer, Call, Route } from './call.ts'
 import { timeoutSchema } from './create.ts'
+import { isThere } from '../builds/tag-routes.ts'
+import { parseTemplateName } from '../builds/template-name.ts'
 import { snapshotOf } from './templates.ts'
 import { reachableSandbox } from './views.ts'
 
@@ -57,12 +59,17 @@ async function listSnapshots(call: Call): Promise<Answer> {
   const name = call.query.get('name')
   const of = sandbox === null ? null : fromE2bId(sandbox)
   const found: SnapshotInfo[] = []
+  // What became of builds are templates.
+  const built = new Set((await call.e2b.builds.list(call.caller)).map(({ snapshotId }) => snapshotId))
   let cursor = call.query.get('nextToken') || null
   do {
     const page = await call.plane.snapshots.list(call.caller, { limit: limit - found.length, cursor })
     found.push(
       ...page.items.filter(
-        (item) => (of === null || item.sandbox === of) && (name === null || item.name === snapshotOf(name)),
+        (item) =>
+          !built.has(item.id) &&
+          (of === null || item.sandbox === of) &&
+          (name === null || item.name === snapshotOf(name)),
       ),
     )
     cursor = page.next
@@ -74,11 +81,16 @@ async function listSnapshots(call: Call): Promise<Answer> {
   }
 }
 
+/** A snapshot, a template that was built with all its tags, or one of the tags. */
 async function deleteSnapshot(call: Call): Promise<Answer> {
   const id = call.parameter('template')
-  const snapshot = snapshotOf(id)
-  if (snapshot === null) throw new HearthError('snapshot_not_found', `template '${id.slice(0, 128)}' not found`)
-  await call.plane.snapshots.remove(call.caller, snapshot)
+  const parsed = parseTemplateName(id)
+  if (parsed === null) throw new HearthError('snapshot_not_found', `template '${id.slice(0, 128)}' not found`)
+  const { builds } = call.e2b
+  const tags = (await builds.list(call.caller, parsed.name)).filter(isThere).flatMap((build) => build.tags)
+  const gone = tags.filter((tag) => parsed.tag === null || tag === parsed.tag)
+  if (gone.length > 0) await builds.unassign(call.caller, parsed.name, gone)
+  else await call.plane.snapshots.remove(call.caller, snapshotOf(id) ?? id)
   return { status: 204 }
 }
 

@@ -39,7 +39,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
   const body = await call.body(createSchema)
   requireSupported(body)
   const seconds = body.timeout ?? (version === 1 ? DEFAULT_TIMEOUT_V1 : DEFAULT_TIMEOUT)
-  const root = await rootOf(plane, caller, body.templateID)
+  const root = await rootOf(e2b, caller, body.templateID)
   const request: CreateSandbox = {
     ...root,
     ...('from' in root ? {} : rungOf(body.metadata ?? {})),

@@ -5,10 +5,8 @@ import { unsupported } from '../failures.ts'
 const FEATURES: readonly (readonly [RegExp, string])[] = [
   [/^\/volumes(\/|$)|^\/volumecontent\//, 'volumes'],
   [/^\/secrets(\/|$)/, 'secrets of E2B; `hearth secret` has them with a binding'],
-  [/^\/templates\/[^/]+\/files\//, 'files in a template build; write them into a sandbox and take a snapshot'],
-  [/^\/(v[23]\/)?templates(\/|$)/, 'lists and tags of templates; GET /snapshots lists snapshots'],
+  [/^\/(v[23]\/)?templates(\/|$)/, 'this call of template builds; the SDKs since 2.0 have another'],
   [/^\/(v2\/)?sandboxes\/[^/]+\/logs$/, 'logs of envd; `hearth logs` shows the output of processes'],
-  [/^\/events\/webhooks(\/|$)/, 'webhooks; GET /events/sandboxes has the events'],
   [/^\/(teams|api-keys|access-tokens|nodes|admin)(\/|$)/, 'teams and their keys; `hearth key` makes keys'],
 ]
 

@@ -1,9 +1,9 @@
 import { posix } from 'node:path'
-import { createGunzip } from 'node:zlib'
 import { guestPathSchema, HearthError, parseInput } from '@hearth/contract'
 import { z } from 'zod'
 import { multipartBoundary, readParts } from '../../../http/bodies/multipart.ts'
 import { readBody } from '../../../http/bodies/read-body.ts'
+import { unpacked } from '../../../http/bodies/unpacked.ts'
 import { fileDownload } from '../../../http/streams/file-download.ts'
 import { sendBytes } from '../../../http/streams/send-bytes.ts'
 import { sendJson } from '../../answers.ts'
@@ -102,34 +102,4 @@ function content(call: EnvdCall): AsyncIterable<Uint8Array> {
   if (encoding === 'identity') return body
   if (encoding === 'gzip') return unpacked(body, uploadBytes)
   throw new HearthError('unsupported_media_type', 'content-encoding: must be gzip or identity')
-}
-
-async function* unpacked(body: AsyncIterable<Buffer>, maximumBytes: number): AsyncGenerator<Buffer, void> {
-  const gunzip = createGunzip()
-  const packed = (async () => {
-    for await (const piece of body) if (!gunzip.write(piece)) await drained(gunzip)
-    gunzip.end()
-  })()
-  packed.catch((error: Error) => gunzip.destroy(error))
-  let length = 0
-  try {
-    for await (const piece of gunzip as AsyncIterable<Buffer>) {
-      length += piece.length
-      if (length > maximumBytes)
-        throw new HearthError('body_too_large', `the body is larger than ${maximumBytes} bytes`)
-      yield piece
-    }
-  } catch (error) {
-    if (HearthError.isInstance(error)) throw error
-    throw new HearthError('invalid_request', 'the body is not what its encoding says', { cause: error })
-  } finally {
-    gunzip.destroy()
-  }
-}
-
-async function drained(stream: NodeJS.EventEmitter): Promise<void> {
-  await new Promise<void>((resolve) => {
-    stream.once('drain', resolve)
-    stream.once('close', resolve)
-  })
 }

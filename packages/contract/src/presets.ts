@@ -1,4 +1,4 @@
-import type { PresetName, Rule } from '@hearth/contract'
+import type { PresetName, Rule } from './policy.ts'
 
 /** The names that common tools need, each with what it is for. Kept small: a preset is a promise about where bytes can go. */
 export const PRESETS: Readonly<Record<PresetName, readonly Rule[]>> = {
