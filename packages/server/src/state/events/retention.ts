@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { atomically, type Database } from '../database/database.ts'
 import type { EventDropsTable } from '../database/tables.ts'
@@ -31,6 +32,8 @@ export async function pruneEvents(database: Database, now: number, retention: Re
   ]) {
     const count = await drop(database, range)
     if (count > 0) bySandbox.push({ ...range, count })
+    // SQLite is called synchronously: requests get their turn in between.
+    await setImmediate()
   }
   await forgetDeleted(database)
   return { count: bySandbox.reduce((sum, entry) => sum + entry.count, 0), bySandbox }
