@@ -36,6 +36,7 @@ describe.each(['process', 'gvisor'])("the vendor's package on %s", (rung) => {
     await expect(sandbox.exec('exit 4', { check: true })).rejects.toBeInstanceOf(CommandError)
     await expect(sandbox.exec('sleep 60', { timeoutSeconds: 1 })).rejects.toBeInstanceOf(SandboxTimeout)
     expect((await sandbox.runCode('print(6 * 7)', 'python')).stdout).toBe('42\n')
+    expect((await sandbox.exec('mkdir -p /workspace/made && whoami')).stdout).toBe('root\n')
     await expect(sandbox.exec('')).rejects.toBeInstanceOf(BadRequestError)
   })
 

@@ -141,7 +141,7 @@ class Sandbox:
         body = {key: value for key, value in request.items() if value is not None}
         headers = {"idempotency-key": str(uuid.uuid4())}
         view = self._client.json("POST", self._path + "/fork", body, headers=headers, timeout=600, repeatable=True)
-        children = [Sandbox(self._client, child) for child in view["children"]]
+        children = [type(self)(self._client, child) for child in view["children"]]
         return children if count is not None else children[0]
 
     def snapshot(self, name=None):

@@ -18,6 +18,7 @@ const BASE = [
   'nodejs',
   'patch',
   'procps',
+  'python-is-python3',
   'python3',
   'python3-pip',
   'python3-venv',

@@ -52,6 +52,8 @@ async function create(call: Call): Promise<Answer> {
     ...(body.from_snapshot ? { from: body.from_snapshot } : { ...rootOf(asked), ...rungOf(body.metadata ?? {}) }),
     ...(body.ttl_seconds ? { ttlMs: Math.max(1000, Math.ceil(body.ttl_seconds * 1000)) } : {}),
     ...(body.persistent === true && !body.ttl_seconds ? { persistent: true } : {}),
+    // The vendor's commands are root's: programs make directories wherever they like.
+    user: 'root',
     metadata: { ...body.metadata, [TEMPLATE_KEY]: asked },
   }
   const view = await call.plane.create(call.caller, request, call.keyed)
