@@ -1,7 +1,15 @@
 import { Hearth } from '@hearth/engine'
 import type { Sandbox } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checks, ScriptedModel, search, startAgent, type Candidate, type SearchReport } from '../src/index.ts'
+import {
+  checks,
+  ScriptedModel,
+  search,
+  startAgent,
+  type Candidate,
+  type Judge,
+  type SearchReport,
+} from '../src/index.ts'
 import { BUG, FIX, makeRepository, WORKDIR } from './support/repository.ts'
 
 const hearth = new Hearth()
@@ -97,11 +105,10 @@ describe('a search', () => {
   })
 
   it('takes the target that it is given, and leaves out what is flaky', async () => {
-    let runs = 0
     const judge = checks({ one: TESTS.one, range: TESTS.range })
-    const flaky = async (fork: Sandbox, workdir: string): Promise<Record<string, boolean>> => ({
-      ...(await judge(fork, workdir)),
-      flaky: runs++ % 2 === 0,
+    const flaky: Judge = async (fork, workdir, context) => ({
+      ...(await judge(fork, workdir, context)),
+      flaky: context.run % 2 === 0,
     })
     const report = await search({
       base,
@@ -115,7 +122,7 @@ describe('a search', () => {
     const only = await search({
       base,
       workdir: WORKDIR,
-      judge: () => Promise.resolve({ flaky: runs++ % 2 === 0 }),
+      judge: (_fork, _workdir, { run }) => Promise.resolve({ flaky: run % 2 === 0 }),
       candidates: [RIGHT],
     })
     expect(only).toMatchObject({ winner: null, reason: 'no winner: what is to be fixed is flaky on the base (flaky)' })

@@ -12,11 +12,11 @@ export async function changesBetween(directory: string, base: string, head: stri
   return { patch, files: files.map((file) => ({ ...file, test: looksLikeTest(file.path) })) }
 }
 
-const TEST_DIRECTORY = /(^|\/)(tests?|__tests__|specs?|testdata|fixtures)\//i
+const TEST_DIRECTORY = /(^|\/)(tests?|__tests__|specs?|testdata|fixtures|unittest)\//i
 const TEST_NAME =
-  /(^|\/)(test_[^/]*|[^/]*[._-](test|tests|spec)\.[^/]+|conftest\.py|(jest|vitest|pytest|karma|playwright)\.[^/]*|tox\.ini|noxfile\.py)$/i
+  /(^|\/)(test_[^/]*|[^/]*[._-](test|tests|spec)\.[^/]+|conftest\.py|(jest|vitest|pytest|karma|playwright)\.[^/]*|tox\.ini|noxfile\.py|(site|user)customize\.py|unittest\.py|\.mocharc[^/]*|\.npmrc)$/i
 
-/** By the names that test runners look for. */
+/** By the names that test runners look for, and by those that would take a runner's place. */
 export function looksLikeTest(path: string): boolean {
   return TEST_DIRECTORY.test(path) || TEST_NAME.test(path)
 }

@@ -16,38 +16,29 @@ export function baseGate(first: Verdict, second: Verdict, targets: readonly stri
       suggestion: `It knows ${names.join(', ')}.`,
     })
   }
+  const idle = (targets ?? []).filter((name) => passing.includes(name))
+  if (idle.length > 0) {
+    throw new HearthError('invalid_request', `${idle.join(', ')} passes on the base already, and can be no target`, {
+      suggestion: 'Give a check that fails now and passes with a right change.',
+    })
+  }
   return { passing, failing, flaky, targets: (targets ?? failing).filter((name) => !flaky.includes(name)) }
 }
 
+type Compared = Pick<CandidateReport, 'fixed' | 'unfixed' | 'broken'>
+
 /** How a verdict stands to the base. A check that is gone does not pass. */
-export function compare(base: Base, verdict: Verdict): Pick<CandidateReport, 'fixed' | 'unfixed' | 'broken'> {
+export function compare(base: Base, verdict: Verdict): Compared {
   const passes = (name: string): boolean => verdict[name] === true
   return {
-    fixed: base.targets.filter((name) => passes(name) && !base.passing.includes(name)),
+    fixed: base.targets.filter((name) => passes(name)),
     unfixed: base.targets.filter((name) => !passes(name)),
     broken: base.passing.filter((name) => !passes(name)),
   }
 }
 
-/** The best of those that pass: what most came to, then without edits of tests, then the smaller change, then the first. */
-export function chooseWinner(
-  candidates: readonly CandidateReport[],
-  base: Base,
-): Pick<SearchReport, 'winner' | 'reason'> {
-  const passed = candidates.filter(({ outcome }) => outcome === 'passed')
-  const [winner] = passed.toSorted(
-    (left, right) =>
-      right.agreement - left.agreement ||
-      Number(left.testEdits.length > 0) - Number(right.testEdits.length > 0) ||
-      left.changedLines - right.changedLines ||
-      left.index - right.index,
-  )
-  if (winner !== undefined) {
-    const others = passed.length === 1 ? 'the only one that passes' : `the best of ${passed.length} that pass`
-    return { winner, reason: `${others}; ${winner.agreement} came to this change, ${winner.changedLines} lines` }
-  }
-  if (base.targets.length === 0 && base.flaky.length > 0) {
-    return { winner: null, reason: `no winner: what is to be fixed is flaky on the base (${base.flaky.join(', ')})` }
-  }
-  return { winner: null, reason: 'no winner: no candidate passes what it must' }
+/** With nothing that can be told from the base, nothing can be said to be right. */
+export function isRight(base: Base, { unfixed, broken }: Compared): boolean {
+  const decided = base.targets.length > 0 || base.flaky.length === 0
+  return decided && unfixed.length === 0 && broken.length === 0
 }

@@ -3,17 +3,33 @@ import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
 import { HearthError, type Sandbox } from '@hearth/contract'
 import { git } from '@hearth/engine/git'
-import { changesBetween, looksLikeTest, type Changes } from '../changes/changes.ts'
+import { changesBetween, type Changes } from '../changes/changes.ts'
+import { isPackageFile, scriptsOf, withScripts } from './package-scripts.ts'
 
 const PATCH_BYTES = 64 * 1024 * 1024
 
 export interface PatchedTree extends Changes {
   /** The same for the same change, however it was written down. */
   readonly tree: string
+  /** What is written for judging: all but what the base decides. */
+  readonly written: readonly WrittenFile[]
+  /** Files that are judged as they are on the base, in whole or in the part that runs the tests. */
+  readonly held: readonly string[]
 }
 
+export type WrittenFile = { readonly path: string } & (
+  | { readonly removed: true }
+  | { readonly link: string }
+  | { readonly content: Uint8Array; readonly mode: number }
+)
+
 /** Applies a patch to the base on the host, in a git index: no file of a sandbox is touched, and none of its tools is needed. */
-export async function patchedTree(directory: string, base: string, patch: Uint8Array): Promise<PatchedTree> {
+export async function patchedTree(
+  directory: string,
+  base: string,
+  patch: Uint8Array,
+  isGuarded: (path: string) => boolean,
+): Promise<PatchedTree> {
   if (patch.length > PATCH_BYTES)
     throw new HearthError('body_too_large', `the patch has more than ${PATCH_BYTES} bytes`)
   const place = await mkdtemp(join(tmpdir(), 'hearth-index-'))
@@ -22,7 +38,8 @@ export async function patchedTree(directory: string, base: string, patch: Uint8A
     await git(['read-tree', base], options)
     if (patch.length > 0) await git(['apply', '--cached', '--whitespace=nowarn', '-'], { ...options, input: [patch] })
     const tree = (await git(['write-tree'], options)).toString().trim()
-    return { tree, ...(await changesBetween(directory, base, tree)) }
+    const changes = await changesBetween(directory, base, tree)
+    return { tree, ...changes, ...(await readEntries(directory, base, tree, isGuarded)) }
   } finally {
     await rm(place, { recursive: true, force: true })
   }
@@ -30,23 +47,58 @@ export async function patchedTree(directory: string, base: string, patch: Uint8A
 
 interface ChangedEntry {
   readonly mode: string
+  readonly before: string
   readonly blob: string
   readonly removed: boolean
   readonly path: string
 }
 
-/** Brings a clean working directory to a tree, except for its tests: what is judged is judged by the tests of the base. */
-export async function writeTree(
+async function readEntries(
   directory: string,
   base: string,
   tree: string,
-  target: { readonly sandbox: Sandbox; readonly workdir: string },
-): Promise<void> {
+  isGuarded: (path: string) => boolean,
+): Promise<Pick<PatchedTree, 'written' | 'held'>> {
   const raw = await git(['diff-tree', '-r', '--no-renames', '-z', base, tree], { directory })
-  const entries = parseRaw(raw.toString()).filter(({ path }) => !looksLikeTest(path))
+  const entries = parseRaw(raw.toString())
+  const held = entries.filter(({ path }) => isGuarded(path)).map(({ path }) => path)
+  const written: WrittenFile[] = []
+  for (const entry of entries.filter(({ path }) => !isGuarded(path))) {
+    const file = await readEntry(directory, entry)
+    written.push(file.written)
+    if (file.isHeld) held.push(entry.path)
+  }
+  return { written, held }
+}
+
+async function readEntry(
+  directory: string,
+  { mode, before, blob, removed, path }: ChangedEntry,
+): Promise<{ written: WrittenFile; isHeld: boolean }> {
+  if (removed) return { written: { path, removed: true }, isHeld: false }
+  const contentOf = async (id: string): Promise<Buffer> =>
+    await git(['cat-file', 'blob', id], { directory, mostBytes: PATCH_BYTES })
+  const content = await contentOf(blob)
+  if (mode === '120000') return { written: { path, link: content.toString() }, isHeld: false }
+  const bits = mode === '100755' ? 0o755 : 0o644
+  if (!isPackageFile(path)) return { written: { path, content, mode: bits }, isHeld: false }
+  // The scripts of a package are how its tests are run: those of the base count, with everything else as it was changed.
+  const scripts = scriptsOf(/^0+$/.test(before) ? '{}' : (await contentOf(before)).toString())
+  const judged = withScripts(content.toString(), scripts)
+  if (judged === null) return { written: { path, content, mode: bits }, isHeld: false }
+  return { written: { path, content: Buffer.from(judged), mode: bits }, isHeld: true }
+}
+
+/** Brings a clean working directory to what is judged. */
+export async function writeTree(change: PatchedTree, sandbox: Sandbox, workdir: string): Promise<void> {
   // What goes makes room for what comes: a file may become a directory.
-  for (const entry of entries.toSorted((left, right) => Number(right.removed) - Number(left.removed))) {
-    await writeEntry(directory, entry, target)
+  const ordered = change.written.toSorted((left, right) => Number('removed' in right) - Number('removed' in left))
+  for (const file of ordered) {
+    // The path is resolved in the sandbox alone; git has refused those that lead out of a tree.
+    const place = posix.join(workdir, file.path)
+    if ('content' in file) await sandbox.files.write(place, file.content, { mode: file.mode })
+    else await sandbox.files.remove(place, { force: true })
+    if ('link' in file) await sandbox.files.symlink(file.link, place)
   }
 }
 
@@ -54,22 +106,8 @@ function parseRaw(text: string): ChangedEntry[] {
   const fields = text.split('\0')
   const entries: ChangedEntry[] = []
   for (let index = 0; index + 1 < fields.length; index += 2) {
-    const [, mode = '', , blob = '', status = ''] = (fields[index] ?? '').split(' ')
-    entries.push({ mode, blob, removed: status === 'D', path: fields[index + 1] ?? '' })
+    const [, mode = '', before = '', blob = '', status = ''] = (fields[index] ?? '').split(' ')
+    entries.push({ mode, before, blob, removed: status === 'D', path: fields[index + 1] ?? '' })
   }
   return entries
-}
-
-async function writeEntry(
-  directory: string,
-  { mode, blob, removed, path }: ChangedEntry,
-  { sandbox, workdir }: { readonly sandbox: Sandbox; readonly workdir: string },
-): Promise<void> {
-  // The path is resolved in the sandbox alone; git has refused those that lead out of a tree.
-  const place = posix.join(workdir, path)
-  if (removed || mode === '120000') await sandbox.files.remove(place, { force: true })
-  if (removed) return
-  const content = await git(['cat-file', 'blob', blob], { directory, mostBytes: PATCH_BYTES })
-  if (mode === '120000') return await sandbox.files.symlink(content.toString(), place)
-  await sandbox.files.write(place, content, { mode: mode === '100755' ? 0o755 : 0o644 })
 }
