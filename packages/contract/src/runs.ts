@@ -118,6 +118,8 @@ export interface RunInfo extends Omit<RunProgress, 'lastAt'> {
   /** How many events there are, and what they weigh. */
   readonly events: number
   readonly bytes: number
+  /** How many messages it was sent. */
+  readonly messages: number
   readonly createdAt: Date
   readonly updatedAt: Date
 }

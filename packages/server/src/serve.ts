@@ -11,6 +11,7 @@ import type { HttpLimits } from './http/limits.ts'
 import { createServer } from './http/server.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './lifecycle/local-control-plane.ts'
 import { engineOptions } from './record/engine-options.ts'
+import { runService } from './runs/run-service.ts'
 import { openState } from './open-state.ts'
 import { otlpFromEnvironment, type OtlpOptions } from './record/otlp-exporter.ts'
 
@@ -84,6 +85,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     events: store.events,
     tenants: store.tenants,
     secrets: store.secrets,
+    runs: runService(store),
     logger,
     ready: () => store.ping(),
     linkSecret,

@@ -11,6 +11,7 @@ export const SCOPES = [
   'ports',
   'secrets',
   'workspaces',
+  'runs',
   'keys',
   'admin',
   'operator',

@@ -46,7 +46,8 @@ export const runViewSchema = z
     driver: z.object({ owner: z.string(), until: z.iso.datetime() }).nullable(),
     events: z.int(),
     bytes: z.int(),
-    /** The number of the last message that took effect. */
+    /** How many messages it was sent, and the number of the last that took effect. */
+    messages: z.int(),
     message: z.int(),
     /** All that came of it is written down. */
     complete: z.boolean(),
@@ -95,4 +96,5 @@ export const postRunMessageSchema = z
 export const runMessageSchema = z
   .object({ number: z.int(), kind: z.enum(RUN_MESSAGES), text: z.string(), at: z.iso.datetime() })
   .meta({ id: 'RunMessage' })
+export const runMessagePageSchema = z.object({ items: z.array(runMessageSchema) }).meta({ id: 'RunMessagePage' })
 export type RunMessageView = z.output<typeof runMessageSchema>

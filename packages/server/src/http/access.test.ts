@@ -6,17 +6,21 @@ import { TestServer } from './testing/test-server.ts'
 
 let server: TestServer
 let sandbox: SandboxView
+let run: string
 let operations: DocumentedOperation[]
 
 beforeAll(async () => {
   server = await TestServer.start({ previewConnectMs: 500 })
   sandbox = await server.sandbox({ rung: 'simulated' })
   operations = await documentedOperations(server)
+  const budget = { steps: 1, tokens: 1, dollars: null, wallTimeMs: 1 }
+  const json = { task: 'x', model: 'm', budget, owner: 'o' }
+  run = (await server.json<{ run: { id: string } }>('POST', '/v1/runs', { json, status: 201 })).run.id
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
 const pathOf = (operation: DocumentedOperation): string =>
-  fillPath(operation.path, { id: sandbox.id, process: '1', port: '8080', path: 'x' }) +
+  fillPath(operation.path, { id: sandbox.id, process: '1', port: '8080', path: 'x', run }) +
   (SAMPLES[operation.id]?.query ?? '')
 const below = (): DocumentedOperation[] => operations.filter(({ path }) => path.includes('/sandboxes/{id}'))
 
@@ -48,6 +52,30 @@ describe('tenants', () => {
         code: 'sandbox_not_found',
       })
     }
+  })
+
+  it('sees nothing of the runs of another', async () => {
+    const key = await server.newKey(['admin'], 'stranger')
+    const ofRuns = operations.filter(({ path }) => path.includes('/runs/{run}'))
+    expect(ofRuns.length).toBeGreaterThan(6)
+    for (const operation of ofRuns) {
+      for (const accept of ['application/json', 'text/event-stream']) {
+        const sample = SAMPLES[operation.id]
+        if (sample === undefined) throw new Error(`no sample for ${operation.id}`)
+        const options = { ...sample.options, key, headers: { accept } }
+        const refused = await server.refusal(operation.method, pathOf(operation), options)
+        expect([refused.status, refused.code], operation.id).toEqual([404, 'run_not_found'])
+      }
+    }
+    expect(await server.json('GET', '/v1/runs', { key })).toEqual({ items: [], next: null })
+    // The same identifier is another run there, and its parent cannot be one of here.
+    const budget = { steps: 1, tokens: 1, dollars: null, wallTimeMs: 1 }
+    const json = { task: 'x', model: 'm', budget, owner: 'p' }
+    expect(await server.refusal('POST', '/v1/runs', { key, json: { ...json, parent: run } })).toMatchObject({
+      code: 'run_not_found',
+    })
+    await server.json('POST', '/v1/runs', { key, json: { ...json, id: run }, status: 201 })
+    expect(await server.json('GET', `/v1/runs/${run}`)).toMatchObject({ driver: { owner: 'o' } })
   })
 
   it('is managed by operators alone', async () => {

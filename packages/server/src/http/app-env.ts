@@ -5,6 +5,7 @@ import type { Context } from 'hono'
 import type { Logger } from 'pino'
 import type { Caller, ControlPlane } from '../control-plane.ts'
 import type { ApiKey, ApiKeyRepository, EventRepository, SecretRepository, TenantRepository } from '../state/index.ts'
+import type { RunService } from '../runs/run-service.ts'
 import type { Authenticator } from './access/authenticator.ts'
 import type { HttpLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
@@ -33,6 +34,7 @@ export interface Services {
   readonly events: EventStore
   readonly tenants: TenantStore
   readonly secrets: SecretStore
+  readonly runs: RunService
   readonly access: Authenticator
   readonly links: SignedLinks
   readonly processes: ProcessHandles

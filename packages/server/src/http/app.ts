@@ -17,6 +17,8 @@ import { poolRoutes } from './routes/pool.ts'
 import { policyRoutes } from './routes/policies.ts'
 import { portRoutes } from './routes/ports.ts'
 import { processRoutes } from './routes/processes.ts'
+import { runMessageRoutes } from './routes/run-messages.ts'
+import { runRoutes } from './routes/runs.ts'
 import { sandboxRoutes } from './routes/sandboxes.ts'
 import { sleepRoutes } from './routes/sleep.ts'
 import { secretRoutes } from './routes/secrets.ts'
@@ -65,6 +67,8 @@ export function createApp(services: Services, operations: Operations): App {
   snapshotRoutes(app, services)
   policyRoutes(app, services)
   secretRoutes(app, services)
+  runRoutes(app, services)
+  runMessageRoutes(app, services)
   eventRoutes(app, services)
   keyRoutes(app, services)
   tenantRoutes(app, services)

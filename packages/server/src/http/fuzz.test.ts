@@ -10,10 +10,13 @@ const ANSWER_MS = 10_000
 const TIME_MS = 15_000
 /** Streams and waits end when the client leaves. */
 const STAY_MS = 300
-const ENDLESS = /^(exec\.|process\.(output|start)|files\.(watch|archive)|event\.list|port\.ready|code\.run)/
+const ENDLESS =
+  /^(exec\.|process\.(output|start)|files\.(watch|archive)|event\.list|run\.(events|messages)|port\.ready|code\.run)/
+const RUN_BUDGET = { steps: 1, tokens: 1, dollars: null, wallTimeMs: 1 }
 
 let server: TestServer
 let ids: string[]
+let run: string
 let operations: DocumentedOperation[]
 let components: Record<string, unknown>
 
@@ -28,6 +31,8 @@ beforeAll(async () => {
   const tenant = await server.store.tenants.findByName('default')
   await server.store.tenants.setQuotas(tenant?.id ?? '', { sandboxes: 6 })
   ids = [(await server.sandbox()).id, (await server.sandbox({ rung: 'simulated' })).id]
+  const made = { task: 'x', model: 'm', budget: RUN_BUDGET, owner: 'o' }
+  run = (await server.json<{ run: { id: string } }>('POST', '/v1/runs', { json: made, status: 201 })).run.id
   // Keys, tenants and the two sandboxes stay as they are, so that every call has something to meet.
   const kept = new Set([
     'key.create',
@@ -101,6 +106,7 @@ function attempts(): fc.Arbitrary<Attempt> {
     const values = fc.record({
       id: fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...ids) }, { weight: 1, arbitrary: piece }),
       process: fc.oneof(fc.constantFrom('1', '2', '3'), piece),
+      run: fc.oneof({ weight: 6, arbitrary: fc.constant(run) }, { weight: 1, arbitrary: piece }),
       port: fc.oneof(fc.constantFrom('1', '80', '65536'), piece),
       path: piece,
     })

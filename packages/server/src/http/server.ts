@@ -3,6 +3,7 @@ import { HearthError } from '@hearth/contract'
 import type { Logger } from 'pino'
 import type { ControlPlane } from '../control-plane.ts'
 import type { Dialect, DialectListening } from '../dialects/dialect.ts'
+import type { RunService } from '../runs/run-service.ts'
 import { Authenticator } from './access/authenticator.ts'
 import type { EventStore, KeyStore, SecretStore, Services, TenantStore } from './app-env.ts'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.ts'
@@ -20,6 +21,7 @@ export interface HttpServerOptions {
   readonly events: EventStore
   readonly tenants: TenantStore
   readonly secrets: SecretStore
+  readonly runs: RunService
   readonly logger: Logger
   readonly limits?: Partial<HttpLimits>
   /** Default 127.0.0.1 and a free port. Elsewhere than on loopback only when there is a key. */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import pino from 'pino'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
+import { runService } from '../runs/run-service.ts'
 import { openStore } from '../state/index.ts'
 import { createServer } from './server.ts'
 import { readEvents } from './testing/events.ts'
@@ -93,6 +94,7 @@ describe('a server that stops', () => {
       events,
       tenants,
       secrets,
+      runs: runService(store),
       logger: pino({ level: 'silent' }),
       linkSecret: new Uint8Array(32),
       listen: { host: '0.0.0.0' },

@@ -20,6 +20,8 @@ export interface HousekeepingOptions {
   readonly operationMs?: number
   /** How many events are kept. Default 10,000 of a sandbox, and a week. */
   readonly events?: Retention
+  /** How long a run of an agent that nobody has touched is kept. Default 30 days. */
+  readonly runMs?: number
   /** How often what has been kept for long enough is removed. Default an hour. */
   readonly purgeMs?: number
   /** Leftovers younger than this may be something that is just being made. Default a minute. */
@@ -43,6 +45,7 @@ export class Housekeeping {
       endedMs: options.endedMs ?? 600_000,
       operationMs: options.operationMs ?? 24 * HOUR_MS,
       events: options.events ?? DEFAULT_RETENTION,
+      runMs: options.runMs ?? 30 * 24 * HOUR_MS,
       purgeMs: options.purgeMs ?? HOUR_MS,
       graceMs: options.graceMs ?? 60_000,
     }
@@ -122,6 +125,7 @@ export class Housekeeping {
     const before = Date.now() - this.#options.operationMs
     await store.operations.purge(before)
     await store.sandboxes.purge(before)
+    await store.runs.purge(Date.now() - this.#options.runMs)
     await store.events.prune(this.#options.events)
   }
 }

@@ -10,6 +10,8 @@ import type { StoredEvent } from './events/event-record.ts'
 import { writeEvents, type PendingEvent, type WrittenEvents } from './events/write-events.ts'
 import { HostRepository } from './hosts.ts'
 import { OperationRepository } from './operations/operations.ts'
+import type { RunChanges } from './runs/run-changes.ts'
+import { RunRepository } from './runs/runs.ts'
 import { SandboxRepository } from './sandboxes/sandboxes.ts'
 import type { ServerKeys } from './keys.ts'
 import { SecretRepository } from './secrets/secrets.ts'
@@ -24,6 +26,7 @@ export interface DatabaseStoreParts {
   readonly query: Kysely<Tables>
   readonly sources: Sources
   readonly wakeUps: WakeUps
+  readonly runChanges: RunChanges
   readonly listener: PostgresListener | null
   readonly keys: ServerKeys | null
   readonly onEvents: (events: readonly StoredEvent[]) => void
@@ -41,6 +44,7 @@ export class DatabaseStore implements Store {
   readonly secrets: SecretRepository
   readonly webhooks: WebhookRepository
   readonly templateBuilds: TemplateBuildRepository
+  readonly runs: RunRepository
   readonly #parts: DatabaseStoreParts
   readonly #guard = new TransactionGuard()
   #closing: Promise<void> | null = null
@@ -49,7 +53,11 @@ export class DatabaseStore implements Store {
     this.#parts = parts
     this.dialect = parts.dialect
     const database = { dialect: parts.dialect, query: parts.query.withPlugin(this.#guard) }
-    const session = this.#session(database, (events) => this.#transaction(async () => undefined, events))
+    const session = this.#session(
+      database,
+      (events) => this.#transaction(async () => undefined, events),
+      (run) => parts.runChanges.wake(run),
+    )
     this.tenants = session.tenants
     this.apiKeys = session.apiKeys
     this.sandboxes = session.sandboxes
@@ -60,6 +68,7 @@ export class DatabaseStore implements Store {
     this.secrets = session.secrets
     this.webhooks = session.webhooks
     this.templateBuilds = session.templateBuilds
+    this.runs = session.runs
   }
 
   async transaction<T>(work: (session: StoreSession) => Promise<T>): Promise<T> {
@@ -67,7 +76,13 @@ export class DatabaseStore implements Store {
     const collect = async (appended: readonly PendingEvent[]): Promise<void> => {
       events.push(...appended)
     }
-    return await this.#transaction((database) => work(this.#session(database, collect)), events)
+    const runs = new Set<string>()
+    const result = await this.#transaction(
+      (database) => work(this.#session(database, collect, (run) => runs.add(run))),
+      events,
+    )
+    for (const run of runs) this.#parts.runChanges.wake(run)
+    return result
   }
 
   async #transaction<T>(work: (database: Database) => Promise<T>, events: readonly PendingEvent[]): Promise<T> {
@@ -89,8 +104,12 @@ export class DatabaseStore implements Store {
     this.#parts.onEvents(events)
   }
 
-  #session(database: Database, publish: (events: readonly PendingEvent[]) => Promise<void>): StoreSession {
-    const { sources, wakeUps, keys } = this.#parts
+  #session(
+    database: Database,
+    publish: (events: readonly PendingEvent[]) => Promise<void>,
+    changed: (run: string) => void,
+  ): StoreSession {
+    const { sources, wakeUps, keys, runChanges: changes } = this.#parts
     return {
       tenants: new TenantRepository(database, sources),
       apiKeys: new ApiKeyRepository(database, sources),
@@ -102,6 +121,7 @@ export class DatabaseStore implements Store {
       secrets: new SecretRepository(database, sources, keys?.box ?? null),
       webhooks: new WebhookRepository(database, sources, keys?.box ?? null),
       templateBuilds: new TemplateBuildRepository(database, sources),
+      runs: new RunRepository({ database, sources, changes, changed }),
     }
   }
 
@@ -116,6 +136,7 @@ export class DatabaseStore implements Store {
 
   async #close(): Promise<void> {
     this.#parts.wakeUps.close()
+    this.#parts.runChanges.close()
     await this.#parts.listener?.close()
     await this.#parts.query.destroy()
   }

@@ -11,6 +11,7 @@ import type { StoredEvent } from './events/event-record.ts'
 import { PostgresListener } from './events/postgres-listener.ts'
 import { WakeUps } from './events/wake-ups.ts'
 import type { ServerKeys } from './keys.ts'
+import { RunChanges } from './runs/run-changes.ts'
 import type { Store } from './store.ts'
 
 export interface OpenStoreOptions {
@@ -30,12 +31,12 @@ export interface OpenStoreOptions {
 export async function openStore(options: OpenStoreOptions = {}): Promise<Store> {
   const url = options.url ?? (await defaultUrl())
   const wakeUps = new WakeUps()
+  const runChanges = new RunChanges()
+  const heard = (run: string): void => (run === '' ? wakeUps.wake() : runChanges.wake(run))
   const { name, dialect } = chooseDialect(url, options)
   const query = new Kysely<Tables>({ dialect })
   const listener =
-    name === 'postgres'
-      ? new PostgresListener({ url, onEvent: () => wakeUps.wake(), ...onError(options.onConnectionError) })
-      : null
+    name === 'postgres' ? new PostgresListener({ url, onEvent: heard, ...onError(options.onConnectionError) }) : null
   try {
     await migrate(query)
     await listener?.start()
@@ -45,7 +46,7 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
   }
   const sources: Sources = { now: Date.now, newId, ...options.sources }
   const { keys = null, onEvents = () => undefined } = options
-  return new DatabaseStore({ dialect: name, query, sources, wakeUps, listener, keys, onEvents })
+  return new DatabaseStore({ dialect: name, query, sources, wakeUps, runChanges, listener, keys, onEvents })
 }
 
 /** The engine is loaded only for this: a tool that names its database starts without it. */

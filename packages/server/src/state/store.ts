@@ -4,6 +4,7 @@ import type { DialectName } from './database/database.ts'
 import type { EventRepository } from './events/events.ts'
 import type { HostRepository } from './hosts.ts'
 import type { OperationRepository } from './operations/operations.ts'
+import type { RunRepository } from './runs/runs.ts'
 import type { SandboxRepository } from './sandboxes/sandboxes.ts'
 import type { SecretRepository } from './secrets/secrets.ts'
 import type { SnapshotRepository } from './snapshots/snapshots.ts'
@@ -32,6 +33,8 @@ export interface StoreSession {
   readonly webhooks: WebhookRepository
   /** Templates that clients of other vendors build. */
   readonly templateBuilds: TemplateBuildRepository
+  /** Runs of agents. */
+  readonly runs: RunRepository
 }
 
 /** The durable state of one control plane. Any number of processes may have the same database open. */

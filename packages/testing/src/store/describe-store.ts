@@ -7,6 +7,7 @@ import { describeOperations } from './operations.ts'
 import { describeQuotas, type QuotaSuiteOptions } from './quotas.ts'
 import { describeRaces } from './races.ts'
 import { describeRecord } from './record.ts'
+import { describeRuns } from './runs.ts'
 import { describeSandboxList } from './sandbox-list.ts'
 import { describeSandboxes } from './sandboxes.ts'
 import { describeSecrets } from './secrets.ts'
@@ -36,6 +37,7 @@ const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
   secrets: describeSecrets,
   webhooks: describeWebhooks,
   'template builds': describeTemplateBuilds,
+  runs: describeRuns,
 }
 
 /** What every store must do, whatever database is below it. */

@@ -9,10 +9,11 @@ import {
   sandboxViewSchema,
   statsViewSchema,
 } from '@hearth/contract'
-import type { App, AppContext, Services } from '../app-env.ts'
+import type { App, Services } from '../app-env.ts'
 import { requireScope } from '../access/scopes.ts'
 import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
+import { metadataFilter } from '../metadata-filter.ts'
 import {
   describeRoute,
   idempotencyHeaders,
@@ -25,7 +26,6 @@ import {
 import { sandboxId, withSandbox } from '../sandbox-use.ts'
 
 const oneSandbox = { 200: jsonAnswer(sandboxViewSchema, 'The sandbox.') } as const
-const METADATA = 'metadata.'
 
 export function sandboxRoutes(app: App, services: Services): void {
   const { controlPlane, limits } = services
@@ -171,9 +171,4 @@ function stateRoutes(app: App, services: Services): void {
       .then((found) => ({ items: structuredClone(found) as z.output<typeof rungViewSchema>[] }))
     return await answerPatiently(context, services, 200, listed)
   })
-}
-
-function metadataFilter(context: AppContext): Record<string, string> {
-  const entries = Object.entries(context.req.query()).filter(([name]) => name.startsWith(METADATA))
-  return Object.fromEntries(entries.map(([name, value]) => [name.slice(METADATA.length), value]))
 }

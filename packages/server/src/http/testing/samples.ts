@@ -51,4 +51,11 @@ export const SAMPLES: Readonly<Record<string, { readonly query?: string; readonl
   'port.forward.delete': {},
   'port.forward.patch': { options: { body: 'x' } },
   'port.forward.options': {},
+  'run.get': {},
+  'run.take': { options: { json: { owner: 'o' } } },
+  'run.release': { query: '?lease=1' },
+  'run.append': { options: { json: { lease: 1, events: [{ type: 'steered', text: 'x', seq: 0, at: 0 }] } } },
+  'run.events': {},
+  'run.tell': { options: { json: { kind: 'pause' } } },
+  'run.messages': {},
 }

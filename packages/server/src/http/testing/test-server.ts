@@ -10,6 +10,7 @@ import { LocalControlPlane } from '../../lifecycle/local-control-plane.ts'
 import { shareProbes } from '../../lifecycle/shared-probes.ts'
 import { engineOptions } from '../../record/engine-options.ts'
 import { Records } from '../../record/records.ts'
+import { runService } from '../../runs/run-service.ts'
 import { deriveKeys, openStore, serverKey, type Store } from '../../state/index.ts'
 import { ensureFirstKey } from '../access/first-key.ts'
 import type { HttpLimits } from '../limits.ts'
@@ -54,6 +55,7 @@ export class TestServer implements AsyncDisposable {
       events: parts.store.events,
       tenants: parts.store.tenants,
       secrets: parts.store.secrets,
+      runs: runService(parts.store),
       ready: () => parts.store.ping(),
       linkSecret: randomBytes(32),
       logger: pino({ level: 'debug' }, { write }),

@@ -7,6 +7,7 @@ import { hibernation } from '../migrations/003-hibernation.ts'
 import { egress } from '../migrations/004-egress.ts'
 import { webhooks } from '../migrations/008-webhooks.ts'
 import { templateBuilds } from '../migrations/009-template-builds.ts'
+import { runs } from '../migrations/010-runs.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -17,6 +18,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '004-egress': egress,
   '008-webhooks': webhooks,
   '009-template-builds': templateBuilds,
+  '010-runs': runs,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { IdleAction, Scope, Rung, SandboxState } from '@hearth/contract'
+import type { IdleAction, Scope, Rung, RunMessageKind, RunState, SandboxState } from '@hearth/contract'
 
 /**
  * Every table, once, for both databases. Times are milliseconds since 1970 (`bigint` columns, decoded to numbers on both),
@@ -178,6 +178,52 @@ export interface TemplateBuildsTable {
   updated_at: number
 }
 
+export interface RunsTable {
+  tenant_id: string
+  id: string
+  /** What never changes. */
+  given: Json<unknown>
+  parent_id: string | null
+  sandbox_id: string | null
+  state: RunState
+  /** The sum of its events. */
+  progress: Json<unknown>
+  /** Who works on it; null when it was given back. */
+  owner: string | null
+  /** Grows with each who takes it: what an earlier one writes is refused. */
+  lease: number
+  lease_until: number
+  events: Generated<number>
+  bytes: Generated<number>
+  messages: Generated<number>
+  created_at: number
+  updated_at: number
+}
+
+/** One row for each pair of a run's metadata, as JSON: what filters search. */
+export interface RunLabelsTable {
+  tenant_id: string
+  run_id: string
+  label: Json<readonly [string, string]>
+}
+
+export interface RunEventsTable {
+  tenant_id: string
+  run_id: string
+  seq: number
+  bytes: number
+  event: Json<unknown>
+}
+
+export interface RunMessagesTable {
+  tenant_id: string
+  run_id: string
+  number: number
+  kind: RunMessageKind
+  text: Json<string>
+  at: number
+}
+
 export interface TemplatesTable {
   /** Empty for a template that all tenants share. */
   tenant_id: string
@@ -223,6 +269,10 @@ export interface Tables {
   secrets: SecretsTable
   webhooks: WebhooksTable
   template_builds: TemplateBuildsTable
+  runs: RunsTable
+  run_labels: RunLabelsTable
+  run_events: RunEventsTable
+  run_messages: RunMessagesTable
   templates: TemplatesTable
   snapshots: SnapshotsTable
   hosts: HostsTable

@@ -4,7 +4,7 @@ import { decodeEvent, type EventFilter, type EventPage, type NewEvent } from './
 import type { RecordSigner } from '../record/record-signer.ts'
 import { verifyRecord } from '../record/verify-record.ts'
 import { pruneEvents, pruneGroup, type DroppedEvents, type Retention } from './retention.ts'
-import type { WakeUps } from './wake-ups.ts'
+import { waitForWakeUp, type WakeUps } from './wake-ups.ts'
 import type { PendingEvent } from './write-events.ts'
 
 export const EVENT_LIMIT = { default: 100, maximum: 1000 } as const
@@ -98,7 +98,7 @@ export class EventRepository {
       try {
         const page = await this.page({ ...options, after, limit: EVENT_LIMIT.maximum })
         if (page.events.length === 0 && page.dropped === null) {
-          await waitFor(wakeUp.promise, wakeUp.cancel, pollMs, signal)
+          await waitForWakeUp(wakeUp, pollMs, signal)
           continue
         }
         after = Math.max(page.next, page.events.length === 0 ? (page.dropped?.through ?? 0) : 0)
@@ -125,18 +125,5 @@ export class EventRepository {
   /** The bound of one sandbox, between two rounds of `prune`. */
   async pruneSandbox(tenantId: string, sandboxId: string, maximum: number): Promise<void> {
     await pruneGroup(this.#parts.database, { tenantId, sandboxId }, maximum)
-  }
-}
-
-async function waitFor(woken: Promise<void>, cancel: () => void, pollMs: number, signal?: AbortSignal): Promise<void> {
-  // A signal that aborted during the read tells nobody again.
-  if (signal?.aborted === true) return
-  const timer = setTimeout(cancel, pollMs)
-  signal?.addEventListener('abort', cancel, { once: true })
-  try {
-    await woken
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', cancel)
   }
 }

@@ -6,7 +6,8 @@ const LONGEST_RETRY_MS = 30_000
 
 export interface ListenerOptions {
   readonly url: string
-  readonly onEvent: () => void
+  /** With what the message says. */
+  readonly onEvent: (payload: string) => void
   /** Told of each broken connection. Followers poll meanwhile, so nothing is missed. */
   readonly onError?: (error: Error) => void
 }
@@ -31,7 +32,7 @@ export class PostgresListener {
       application_name: 'hearth-events',
     })
     this.#client = client
-    client.on('notification', () => this.#options.onEvent())
+    client.on('notification', ({ payload }) => this.#options.onEvent(payload ?? ''))
     client.on('error', (error) => this.#lost(client, error))
     client.on('end', () => this.#lost(client, new Error('the connection for notifications ended')))
     try {
@@ -39,7 +40,7 @@ export class PostgresListener {
       await client.query(`listen ${EVENT_CHANNEL}`)
       this.#retryMs = FIRST_RETRY_MS
       // What was told while nobody listened.
-      this.#options.onEvent()
+      this.#options.onEvent('')
     } catch (error) {
       this.#lost(client, error instanceof Error ? error : new Error(String(error)))
     }

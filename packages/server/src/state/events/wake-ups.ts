@@ -8,6 +8,11 @@ export class WakeUps {
     return this.#closed
   }
 
+  /** Nobody waits. */
+  get idle(): boolean {
+    return this.#waiting.size === 0
+  }
+
   wake(): void {
     const waiting = [...this.#waiting]
     this.#waiting.clear()
@@ -38,4 +43,18 @@ export interface WakeUp {
   readonly promise: Promise<void>
   /** Ends the wait. Must be called in every case, or the waiter stays registered until the next event. */
   readonly cancel: () => void
+}
+
+/** Until it is woken, or the time is over, or the signal aborts. */
+export async function waitForWakeUp({ promise, cancel }: WakeUp, pollMs: number, signal?: AbortSignal): Promise<void> {
+  // A signal that aborted during the read tells nobody again.
+  if (signal?.aborted === true) return
+  const timer = setTimeout(cancel, pollMs)
+  signal?.addEventListener('abort', cancel, { once: true })
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', cancel)
+  }
 }

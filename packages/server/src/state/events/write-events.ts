@@ -5,7 +5,7 @@ import { chainEvents } from '../record/chain-events.ts'
 import type { RecordSigner } from '../record/record-signer.ts'
 import { decodeEvent, type NewEvent, type StoredEvent } from './event-record.ts'
 
-/** The channel of Postgres on which other servers hear of new events. The message itself is empty: who hears it, reads. */
+/** The channel of Postgres on which other servers hear of new events. A message that is empty is about those of the record, another names a run. Who hears it, reads. */
 export const EVENT_CHANNEL = 'hearth_events'
 
 export interface PendingEvent extends NewEvent {
