@@ -5,6 +5,7 @@ import { Keys } from './keys.ts'
 import { openConnection, type HearthOptions } from './options.ts'
 import { Pool } from './pool.ts'
 import { Secrets } from './secrets.ts'
+import { Runs } from './runs/runs.ts'
 import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
@@ -37,7 +38,7 @@ export interface SandboxPage {
   readonly next: string | null
 }
 
-/** A Hearth server: its sandboxes, snapshots, workspaces, keys and events. */
+/** A Hearth server: its sandboxes, snapshots, workspaces, runs, keys and events. */
 export class Hearth {
   readonly keys: Keys
   readonly snapshots: Snapshots
@@ -46,6 +47,7 @@ export class Hearth {
   readonly repositories: Repositories
   readonly workspaces: Workspaces
   readonly volumes: Volumes
+  readonly runs: Runs
   readonly #connection: Connection
 
   constructor(options: HearthOptions = {}) {
@@ -57,6 +59,7 @@ export class Hearth {
     this.repositories = new Repositories(this.#connection.http)
     this.workspaces = new Workspaces(this.#connection.http)
     this.volumes = new Volumes(this.#connection.http)
+    this.runs = new Runs(this.#connection)
   }
 
   /** A new sandbox of a template, or with `from` of a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */

@@ -12,6 +12,7 @@ export { Pool } from './pool.ts'
 export { Snapshots } from './snapshots/snapshots.ts'
 export type { KeyedOptions, Relative } from './snapshots/copy-calls.ts'
 export { Repositories, type Repository } from './workspaces/repositories.ts'
+export { Runs, type NewRun, type RunFilters, type TakeRun } from './runs/runs.ts'
 export { Workspaces } from './workspaces/workspaces.ts'
 export { Workspace, type WorkspaceDiff, type WorkspaceInfo } from './workspaces/workspace.ts'
 export { Volumes, type Volume } from './workspaces/volumes.ts'
@@ -20,6 +21,8 @@ export type { WebSocketConstructor, WebSocketLike } from './sandboxes/sandbox-cl
 export type { SandboxDetails } from './sandboxes/sandbox-details.ts'
 export type {
   AddRepository,
+  AgentEvent,
+  BudgetLimits,
   CodeResult,
   Collected,
   CollectRequest,
@@ -62,6 +65,13 @@ export type {
   ReadOptions,
   RecordVerdict,
   RunCodeOptions,
+  RunId,
+  RunInfo,
+  RunKeeper,
+  RunLease,
+  RunMessage,
+  RunMessageKind,
+  RunState,
   Rung,
   Sandbox,
   SandboxId,

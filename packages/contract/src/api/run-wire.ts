@@ -60,11 +60,12 @@ export type RunView = z.output<typeof runViewSchema>
 /** Takes the run, or with `lease` holds it for another while. `force`: also from one that may be at work still. */
 export const takeRunSchema = z
   .strictObject({
-    owner: ownerSchema,
+    owner: ownerSchema.optional(),
     lease: leaseSchema.optional(),
     leaseMs: leaseMsSchema.optional(),
     force: z.boolean().optional(),
   })
+  .refine(({ owner, lease }) => owner !== undefined || lease !== undefined, 'owner: is needed to take a run')
   .meta({ id: 'TakeRun' })
 
 /** The number proves it: it is another for each who takes the run. */

@@ -142,7 +142,7 @@ export function describeRuns(options: StoreSuiteOptions): void {
     const more = await Promise.all(
       ['pause', 'resume'].map(async (kind) => await store.runs.post(id, run.id, kind as 'pause', '')),
     )
-    expect(more.map(({ number }) => number).toSorted()).toEqual([2, 3])
+    expect(new Set(more.map(({ number }) => number))).toEqual(new Set([2, 3]))
     const [first] = await store.runs.messages(id, run.id, 0, 1)
     expect(first).toMatchObject({ number: 1, kind: 'steer', text: 'a \0 b' })
     expect(await store.runs.messages(id, run.id, 1, 100)).toHaveLength(2)

@@ -24,7 +24,11 @@ export function runMessageRoutes(app: App, services: Services): void {
     const { kind, text = '' } = context.req.valid('json')
     return context.json(messageView(await runs.post(tenantId, run, kind, text)), 201)
   })
+  readRoutes(app, services)
+}
 
+function readRoutes(app: App, services: Services): void {
+  const { runs } = services
   const list = describeRoute(
     {
       name: 'run.messages',

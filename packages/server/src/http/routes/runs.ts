@@ -81,6 +81,12 @@ export function runRoutes(app: App, services: Services): void {
     return context.json({ items: page.runs.map(runView), next: page.next }, 200)
   })
 
+  oneRoute(app, services)
+  leaseRoutes(app, services)
+  eventRoutes(app, services)
+}
+
+function oneRoute(app: App, { runs }: Services): void {
   const get = describeRoute(
     { name: 'run.get', summary: 'Get a run', scope: 'runs' },
     {
@@ -94,9 +100,6 @@ export function runRoutes(app: App, services: Services): void {
     const { tenantId, run } = runOf(context, context.req.valid('param').run)
     return context.json(runView(await runs.get(tenantId, run)), 200)
   })
-
-  leaseRoutes(app, services)
-  eventRoutes(app, services)
 }
 
 function leaseRoutes(app: App, { runs, limits }: Services): void {
@@ -114,7 +117,7 @@ function leaseRoutes(app: App, { runs, limits }: Services): void {
     const { owner, lease, leaseMs = BOUNDS.runLeaseMs, force = false } = context.req.valid('json')
     const held =
       lease === undefined
-        ? await runs.take(tenantId, run, { owner, leaseMs, force })
+        ? await runs.take(tenantId, run, { owner: owner ?? '', leaseMs, force })
         : await runs.renew(tenantId, run, { lease, leaseMs })
     return context.json(leaseView(held), 200)
   })
@@ -160,7 +163,11 @@ function eventRoutes(app: App, services: Services): void {
     await runs.append(tenantId, run, lease, events)
     return context.body(null, 204)
   })
+  readRoutes(app, services)
+}
 
+function readRoutes(app: App, services: Services): void {
+  const { runs } = services
   const list = describeRoute(
     {
       name: 'run.events',
