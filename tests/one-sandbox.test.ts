@@ -124,7 +124,9 @@ describe.each(['process', 'gvisor'] satisfies Rung[])('on %s', (rung) => {
     await killer.kill(id)
     for (const way of WAYS) {
       expect(await way.list(), way.name).not.toContain(id)
-      await expect(way.run(id, 'true'), way.name).rejects.toThrow(/not[ _]found|no such|doesn't exist/i)
+      await expect(way.run(id, 'true'), way.name).rejects.toThrow(
+        /not[ _]found|no (such )?sandbox|has ended|doesn't exist/i,
+      )
     }
   })
 })
