@@ -69,7 +69,7 @@ export const ERROR_CODES = {
     retryable: false,
     suggestion: 'The archive is damaged or was not made by Hearth: export it again. Nothing of it was kept.',
   },
-  volume_not_found: { status: 404, retryable: false, suggestion: 'Check the identifier of the volume.' },
+  volume_not_found: { status: 404, retryable: false, suggestion: 'Run `hearth volume ls` to see the volumes.' },
   volume_in_use: {
     status: 409,
     retryable: true,

@@ -4,7 +4,8 @@ const GiB = 1024 ** 3
 
 /**
  * What one tenant may hold at once. All sandboxes count that may have a machine, forks too; of one that is hibernated the
- * disk counts alone. Disks count until they are deleted, and so do snapshots, with what they hold.
+ * disk counts alone. Disks count until they are deleted, and so do snapshots, with what they hold, and volumes, with what they
+ * may hold.
  */
 export interface Quotas {
   readonly sandboxes: number
@@ -12,6 +13,7 @@ export interface Quotas {
   readonly memoryBytes: number
   readonly diskBytes: number
   readonly snapshots: number
+  readonly volumes: number
 }
 
 export const DEFAULT_QUOTAS: Quotas = {
@@ -20,6 +22,7 @@ export const DEFAULT_QUOTAS: Quotas = {
   memoryBytes: 256 * GiB,
   diskBytes: 1024 * GiB,
   snapshots: 200,
+  volumes: 200,
 }
 
 const bound = z.number().min(0).max(Number.MAX_SAFE_INTEGER)
@@ -30,4 +33,5 @@ export const quotasSchema = z.strictObject({
   memoryBytes: bound.int(),
   diskBytes: bound.int(),
   snapshots: bound.int(),
+  volumes: bound.int(),
 })

@@ -54,20 +54,35 @@ export const volumeMountSchema = z.strictObject({
 /** A volume in a sandbox. */
 export type VolumeMount = Readonly<z.output<typeof volumeMountSchema>>
 
+function mountsOf<Mount extends z.ZodType<{ volume: string; path: string }>>(mount: Mount) {
+  return z
+    .array(mount)
+    .max(BOUNDS.volumes)
+    .superRefine((mounts, context) => {
+      for (const [index, { path, volume }] of mounts.entries()) {
+        const others = mounts.filter((_, other) => other !== index)
+        const around = others.find((other) => isAtOrBelow(path, other.path))
+        if (around !== undefined)
+          context.addIssue({ code: 'custom', path: [index, 'path'], message: `lies in the volume at ${around.path}` })
+        if (others.some((other) => other.volume === volume))
+          context.addIssue({ code: 'custom', path: [index, 'volume'], message: 'is there twice' })
+      }
+    })
+}
+
 /** The volumes of one sandbox. */
-export const volumeMountsSchema = z
-  .array(volumeMountSchema)
-  .max(BOUNDS.volumes)
-  .superRefine((mounts, context) => {
-    for (const [index, { path, volume }] of mounts.entries()) {
-      const others = mounts.filter((_, other) => other !== index)
-      const around = others.find((other) => isAtOrBelow(path, other.path))
-      if (around !== undefined)
-        context.addIssue({ code: 'custom', path: [index, 'path'], message: `lies in the volume at ${around.path}` })
-      if (others.some((other) => other.volume === volume))
-        context.addIssue({ code: 'custom', path: [index, 'volume'], message: 'is there twice' })
-    }
-  })
+export const volumeMountsSchema = mountsOf(volumeMountSchema)
+
+/** A name that a person gives to a volume. Never mistaken for an identifier. */
+export const volumeNameSchema = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/, 'must be lower-case letters, digits, dots and dashes')
+
+/** The volumes of one sandbox, each by its identifier or its name, which belongs to a tenant. */
+export const namedVolumeMountsSchema = mountsOf(
+  volumeMountSchema.extend({ volume: z.union([volumeIdSchema, volumeNameSchema]) }),
+)
+export type NamedVolumeMounts = z.output<typeof namedVolumeMountsSchema>
 
 const MiB = 1024 * 1024
 const GiB = 1024 * MiB

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { newId } from './ids.ts'
 import { secretNameSchema } from './secrets.ts'
+import { volumeNameSchema } from './volumes.ts'
 
 export type RepositoryId = string & { readonly __brand: 'RepositoryId' }
 export type WorkspaceId = string & { readonly __brand: 'WorkspaceId' }
@@ -164,11 +165,6 @@ export const updateWorkspaceSchema = z
   })
   .meta({ id: 'UpdateWorkspace' })
 export type UpdateWorkspace = z.input<typeof updateWorkspaceSchema>
-
-/** A name that a person gives to a volume. Never mistaken for an identifier. */
-export const volumeNameSchema = z
-  .string()
-  .regex(/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/, 'must be lower-case letters, digits, dots and dashes')
 
 export const createVolumeSchema = z
   .strictObject({ name: volumeNameSchema.optional(), diskBytes: workspaceSourceFields.shape.diskBytes })

@@ -1,5 +1,6 @@
 import type {
   CreateSandbox,
+  CreateVolume,
   DiffOptions,
   FileChange,
   ForkView,
@@ -16,6 +17,7 @@ import type {
   SleepOptions,
   SnapshotInfo,
   takeSnapshotSchema,
+  VolumeView,
 } from '@hearth/contract'
 import type { Pool, RungReport } from '@hearth/engine'
 import type { z } from 'zod'
@@ -114,6 +116,15 @@ export interface SnapshotControl {
   import(caller: Caller, source: SnapshotSource): Promise<SnapshotInfo>
 }
 
+/** The volumes of the caller's tenant, by identifier or name: another tenant's is `volume_not_found`. */
+export interface VolumeControl {
+  create(caller: Caller, request: CreateVolume, call: KeyedCall): Promise<VolumeView>
+  list(caller: Caller, query: { readonly limit: number; readonly cursor: string | null }): Promise<Page<VolumeView>>
+  get(caller: Caller, volume: string): Promise<VolumeView>
+  /** `volume_in_use` while a sandbox has it. */
+  remove(caller: Caller, volume: string): Promise<void>
+}
+
 /**
  * What the API and the dialects call. Each method checks that the sandbox is the caller's: another tenant's is
  * `sandbox_not_found`. Scopes are checked by the caller of this interface, tenancy here.
@@ -122,6 +133,7 @@ export interface ControlPlane {
   readonly copies: CopyControl
   readonly sleep: SleepControl
   readonly snapshots: SnapshotControl
+  readonly volumes: VolumeControl
   readonly policies: PolicyControl
   /** Machines of this host that wait for sandboxes, of whichever tenant. */
   readonly pool: Pick<Pool, 'report' | 'set'>

@@ -4,6 +4,7 @@ import { rungSchema } from '../rungs.ts'
 import { guestPathSchema } from '../sandbox-spec.ts'
 import { SANDBOX_STATES } from '../sandbox-states.ts'
 import { createFromSchema } from '../snapshots.ts'
+import { namedVolumeMountsSchema } from '../volumes.ts'
 
 /** Shapes of the HTTP API. Times are ISO 8601 with milliseconds; bytes in JSON are base64. */
 
@@ -19,9 +20,9 @@ const recordOptionsSchema = z.strictObject({
 export type RecordOptions = z.output<typeof recordOptionsSchema>
 
 export const createSandboxSchema = createFromSchema
-  // SAFETY: the engine's volumes belong to no tenant.
-  .omit({ volumes: true })
   .extend({
+    /** Directories that outlive it, each a volume of the tenant by identifier or name. One sandbox at a time may write to one. */
+    volumes: namedVolumeMountsSchema.optional(),
     /** After this long without a call the sandbox is paused, hibernated or killed, but never while somebody waits for a command. */
     idleMs: z
       .int()
@@ -54,6 +55,8 @@ export const sandboxViewSchema = z
     origin: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     limits: limitsSchema.required(),
+    /** What it has of the tenant's volumes. */
+    volumes: z.array(z.object({ volume: z.string(), path: z.string(), readOnly: z.boolean() })),
     /** While it is hibernated: whether its processes go on when it wakes, or why not. */
     hibernation: z.object({ memory: z.boolean(), reason: z.string().nullable() }).nullable(),
     /** Why it ended or failed. */

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { HearthError, type SnapshotId, type VolumeId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
 import { claimDraft, GRACE_MS, isDraftOwned, releaseDraft } from '../store/snapshot-files.ts'
@@ -141,6 +141,12 @@ export class VolumeStore {
       throw error
     }
     await this.#store('remove', directory)
+  }
+
+  /** What there is of one that is not whole, whoever made it. */
+  async removeRest(id: VolumeId): Promise<void> {
+    const directory = volumeDirectory(this.#paths, id)
+    if (existsSync(directory)) await this.#store('remove', directory)
   }
 
   /** Removes what dead processes have begun to make or to remove. */

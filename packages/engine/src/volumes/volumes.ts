@@ -7,6 +7,7 @@ import {
   volumeOptionsSchema,
   type SandboxInfo,
   type SnapshotId,
+  type VolumeId,
   type VolumeInfo,
   type VolumeOptions,
 } from '@hearth/contract'
@@ -114,6 +115,21 @@ export class Volumes {
   async remove(id: string): Promise<void> {
     const volume = await this.#get(id)
     await this.#store.remove(volume, () => this.#refuseHeld(volume))
+  }
+
+  /** Removes whatever there is of it, also of one that is not whole. Idempotent; refused as `remove` is. */
+  async discard(id: string): Promise<void> {
+    const volume = parseInput(volumeIdSchema, id, 'volume')
+    await this.#parts.hasQuotas()
+    const found = this.#store.find(volume)
+    if (found === null) await this.#store.removeRest(volume)
+    else await this.#store.remove(found, () => this.#refuseHeld(found))
+  }
+
+  /** Of all that are whole, oldest first. */
+  async ids(): Promise<VolumeId[]> {
+    await this.#parts.hasQuotas()
+    return (await this.#store.list()).map(({ id }) => id)
   }
 
   /** Gives a sandbox that is written down its volumes, all or none. What it held before it slept it has still. */

@@ -1,8 +1,16 @@
-import type { IdleAction, SandboxId, SandboxInfo, SandboxState, SandboxView, SnapshotId } from '@hearth/contract'
+import type {
+  IdleAction,
+  SandboxId,
+  SandboxInfo,
+  SandboxState,
+  SandboxView,
+  SnapshotId,
+  VolumeId,
+} from '@hearth/contract'
 import { HearthError } from '../hearth-error.ts'
 
 /** All that the server tells of a sandbox. */
-export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt' | 'volumes'> {
+export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt'> {
   readonly state: SandboxState
   /** Null for a persistent sandbox. */
   readonly expiresAt: Date | null
@@ -28,6 +36,7 @@ export function sandboxDetails(view: SandboxView): SandboxDetails {
     parent: view.parent as SandboxId | null,
     origin: (view.origin ?? null) as SnapshotId | null,
     hibernation: view.hibernation ?? null,
+    volumes: (view.volumes ?? []).map((mount) => ({ ...mount, volume: mount.volume as VolumeId })),
     createdAt: new Date(view.createdAt),
     expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt),
   }
@@ -35,7 +44,7 @@ export function sandboxDetails(view: SandboxView): SandboxDetails {
 
 /** The part that embedded sandboxes have too. */
 export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInfo {
-  const { id, rung, driver, template, createdAt, expiresAt, parent, origin, metadata, limits, state } = details
+  const { id, rung, driver, template, createdAt, expiresAt, parent, origin, metadata, limits, volumes, state } = details
   return {
     id,
     state: ended || ENDED.has(state) ? 'ended' : state === 'hibernated' ? 'hibernated' : 'running',
@@ -48,8 +57,7 @@ export function sandboxInfo(details: SandboxDetails, ended: boolean): SandboxInf
     origin,
     metadata,
     limits,
-    // A server attaches none.
-    volumes: [],
+    volumes,
   }
 }
 

@@ -25,6 +25,7 @@ import { secretRoutes } from './routes/secrets.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { systemRoutes } from './routes/system.ts'
 import { tenantRoutes } from './routes/tenants.ts'
+import { volumeRoutes } from './routes/volumes.ts'
 import { watchRoutes } from './routes/watch.ts'
 import { webSocketRoutes } from './routes/web-sockets.ts'
 
@@ -65,6 +66,7 @@ export function createApp(services: Services, operations: Operations): App {
   copyRoutes(app, services)
   sleepRoutes(app, services)
   snapshotRoutes(app, services)
+  volumeRoutes(app, services)
   policyRoutes(app, services)
   secretRoutes(app, services)
   runRoutes(app, services)

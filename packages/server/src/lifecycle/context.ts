@@ -1,4 +1,4 @@
-import type { SnapshotId } from '@hearth/contract'
+import type { SnapshotId, VolumeId } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
 import type { Records } from '../record/records.ts'
 import type { Store } from '../state/index.ts'
@@ -22,6 +22,10 @@ export interface Context {
   readonly underWay: Map<string, Promise<unknown>>
   /** Snapshots that are being imported or removed in this process. */
   readonly snapshotsInWork: Set<SnapshotId>
+  /** Volumes that are being removed in this process. */
+  readonly volumesInWork: Set<VolumeId>
+  /** Each tells volumes of this host that it has written down elsewhere than in `volumes`. */
+  readonly volumeOwners: (() => Promise<Iterable<VolumeId>>)[]
   readonly step: (name: Step) => void
   /** For what fails while nobody waits for it. */
   readonly report: (what: string, error: unknown) => void

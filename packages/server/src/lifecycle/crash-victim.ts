@@ -53,6 +53,11 @@ const SCENARIOS: Readonly<Record<string, (subject: string) => Promise<unknown>>>
       server.plane.snapshots.import(caller, { name: 'brought', content, declaredBytes: null, signal: NEVER }),
     )
   },
+  volume: () => whenArmed(() => server.plane.volumes.create(caller, { name: 'made' }, call)),
+  unvolume: async () => {
+    await server.plane.volumes.create(caller, { name: 'made' }, call)
+    await whenArmed(() => server.plane.volumes.remove(caller, 'made'))
+  },
   fork: (subject) => whenArmed(() => server.plane.copies.fork(caller, subject, { count: 2 }, call)),
   merge: async (subject) => {
     const { children } = await server.plane.copies.fork(caller, subject, { count: 1 }, call)
@@ -70,8 +75,9 @@ async function whenArmed(work: () => Promise<unknown>): Promise<void> {
 
 const scenario = SCENARIOS[fatal.split(':')[0] ?? '']
 if (scenario !== undefined) {
-  const subject = await server.create({ ttlMs: 600_000 })
-  await server.run(subject.id, 'echo kept >/tmp/kept')
+  await server.plane.volumes.create(caller, { name: 'data' }, { idempotencyKey: null, signal: NEVER })
+  const subject = await server.create({ ttlMs: 600_000, volumes: [{ volume: 'data', path: '/data' }] })
+  await server.run(subject.id, 'echo kept | tee /tmp/kept >/data/kept')
   answered('subject', subject.id)
   await scenario(subject.id)
 } else {

@@ -37,6 +37,7 @@ async function expectAgreement(home: TestHome, server: TestServer): Promise<Reco
   expect(await home.keepers()).toEqual(alive)
   expect(await home.directories()).toEqual([...alive, ...asleep].toSorted())
   expect(await home.snapshots()).toEqual([...(await expectedSnapshots(server)), ...(await home.slept())].toSorted())
+  expect(await home.volumes()).toEqual((await server.volumes()).map(({ id }) => id).toSorted())
   expect(await server.store.operations.claim({ owner: 'nobody', leaseMs: 1, limit: 10 })).toEqual([])
   expect(server.problems).toEqual([])
   const { tenantId } = await server.caller()
@@ -72,7 +73,11 @@ async function expectNothingAfterDeletes(home: TestHome, server: TestServer): Pr
   const caller = await server.caller()
   for (const id of Object.keys(await server.states())) await server.plane.delete(caller, id)
   for (const { id } of await server.snapshots()) await server.plane.snapshots.remove(caller, id)
-  expect(await home.snapshots()).toEqual([])
+  expect((await server.volumes()).map(({ lifetime, sandbox }) => [lifetime, sandbox])).toEqual(
+    (await server.volumes()).map(() => ['durable', null]),
+  )
+  for (const { id } of await server.volumes()) await server.plane.volumes.remove(caller, id)
+  expect([await home.snapshots(), await home.volumes()]).toEqual([[], []])
   expect([await server.states(), await home.directories(), await home.keepers(), home.mounts()]).toEqual([
     {},
     [],
@@ -150,7 +155,7 @@ async function expectOutcome(
     expect(states[subject]).toBe(sleeps ? 'hibernated' : 'running')
   } else expect(states[subject]).toBe(kind in expected ? expected[kind] : 'running')
   if (kind !== 'delete' && kind !== 'stop') {
-    expect(await server.run(subject, 'cat /tmp/kept')).toBe('kept\n')
+    expect(await server.run(subject, 'cat /tmp/kept /data/kept')).toBe('kept\nkept\n')
   }
   if (kind === 'renew') {
     const { expiresAt } = await server.plane.get(await server.caller(), subject)
@@ -176,8 +181,16 @@ async function expectCopies(server: TestServer, step: string, subject: string): 
   if (kind === 'fork') {
     const { children } = await server.plane.copies.fork(caller, subject, { count: 2 }, call)
     expect(children.map(({ state, parent }) => [state, parent])).toEqual([1, 2].map(() => ['running', subject]))
-    for (const { id } of children) expect(await server.run(id, 'cat /tmp/kept')).toBe('kept\n')
+    for (const { id } of children) expect(await server.run(id, 'cat /tmp/kept /data/kept')).toBe('kept\nkept\n')
+    const owners = (await server.volumes()).map(({ sandbox, lifetime }) => `${lifetime} ${sandbox}`)
+    expect(owners.toSorted()).toEqual([`durable ${subject}`, ...children.map(({ id }) => `sandbox ${id}`)].toSorted())
     expect(Object.keys(await server.states()).length).toBe(4)
   }
+  if (kind === 'volume') {
+    const { id, name } = await server.plane.volumes.create(caller, { name: 'made' }, call)
+    expect((await server.volumes()).map((volume) => volume.name).toSorted()).toEqual(['data', 'made'])
+    expect(await server.plane.volumes.get(caller, 'made')).toMatchObject({ id, name })
+  }
+  if (kind === 'unvolume') expect((await server.volumes()).map(({ name }) => name)).toEqual(['data'])
   if (kind === 'merge') expect(await server.run(subject, 'cat /tmp/made')).toBe('made\n')
 }

@@ -9,6 +9,7 @@ import {
   type SandboxId,
 } from '@hearth/contract'
 import type { NewSandbox, StoredSpec } from '../state/index.ts'
+import { resolveMounts } from '../volumes/finding-volumes.ts'
 import type { Context } from './context.ts'
 import { findSnapshot } from './finding-snapshots.ts'
 
@@ -32,7 +33,12 @@ export async function planCreate(
   const { hearth, hostId } = context
   // Names are the tenant's: the engine knows identifiers alone.
   const from = request.from === undefined ? null : (await findSnapshot(context, tenantId, request.from)).id
-  const spec = { ...storedSpec(request), ...(from === null ? {} : { from }) }
+  const volumes = request.volumes === undefined ? null : await resolveMounts(context, tenantId, request.volumes)
+  const spec = {
+    ...storedSpec(request),
+    ...(from === null ? {} : { from }),
+    ...(volumes === null ? {} : { volumes }),
+  }
   const plan = await hearth.plan(engineSpec(spec))
   for (const { secret } of spec.secrets ?? []) await context.store.secrets.get(tenantId, secret)
   if (idleAction === 'pause' && !plan.capabilities.pause) {
@@ -66,7 +72,7 @@ export function engineSpec({ record: _record, ...spec }: StoredSpec): CreateFrom
 
 /** The engine knows no sandbox without a deadline: that of a persistent one is moved again and again. */
 function storedSpec(request: CreateSandbox): StoredSpec {
-  const { idleMs: _idle, idleAction: _action, persistent, ...spec } = request
+  const { idleMs: _idle, idleAction: _action, persistent, volumes: _volumes, ...spec } = request
   return persistent === true ? { ...spec, ttlMs: BOUNDS.maximumTtlMs } : spec
 }
 

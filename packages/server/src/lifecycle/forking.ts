@@ -1,6 +1,8 @@
 import { HearthError, type ForkRequest, type ForkResult } from '@hearth/contract'
 import type { EmbeddedSandbox } from '@hearth/engine'
 import type { Caller } from '../control-plane.ts'
+import { insertForked, ownVolumes, withOwnVolumes } from '../volumes/fork-volumes.ts'
+import { discardVolumes } from '../volumes/removing-volumes.ts'
 import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { defaultTtlMs, planChildren } from './fork-request.ts'
@@ -40,7 +42,7 @@ export async function beginFork(
   requireResting(parent.record)
   const { caller, request, idempotencyKey } = asked
   const { tenantId, id: sandboxId } = parent.record
-  const rows = planChildren(parent.record, request)
+  const rows = planChildren(parent.record, request).map(withOwnVolumes)
   const { operation, records } = await context.store.transaction(async (session) => {
     const started = await session.operations.begin({
       tenantId,
@@ -57,6 +59,7 @@ export async function beginFork(
       const record = await createWithinQuota(session, row)
       const facts = { operation: started.operation.id, request: caller.requestId, parent: sandboxId }
       await session.events.append(eventOf(record, 'sandbox.created', { ...facts, ...beginningOf(record) }))
+      await insertForked(session, parent.record, record)
       made.push(record)
     }
     const known: ForkOutcome = { children: made.map(({ id }) => id) }
@@ -83,6 +86,7 @@ export async function finishFork(
       const result = await machine.fork(children.length, {
         ...engineOptions(parent.record, operation.request as ForkRequest),
         ids: children.map(({ record }) => record.id),
+        volumeIds: children.map(({ record }) => ownVolumes(record)),
         signal,
       })
       context.step('fork:launched')
@@ -120,6 +124,7 @@ async function settleFork(
       const patch = { rung, driver, template, limits, originId: origin, expiresAt: expiresAt.getTime() }
       const record = await session.sandboxes.transition(child.record, 'running', patch)
       await session.events.append(eventOf(record, 'sandbox.running', { operation: operation.id, rung, driver }))
+      for (const volume of ownVolumes(record)) await session.volumes.move(volume, 'creating', 'ready')
       records.push(record)
     }
     const facts = { operation: operation.id, children: outcome.children, memory }
@@ -146,9 +151,11 @@ export async function undoFork(
   const reason = error instanceof Error ? error.message : String(error)
   try {
     await Promise.all(children.map(({ record }) => context.hearth.discard(record.id)))
+    for (const { record } of children) await discardVolumes(context, ownVolumes(record))
     const records = await context.store.transaction(async (session) => {
       const ended: SandboxRecord[] = []
       for (const { record } of children) {
+        for (const volume of ownVolumes(record)) await session.volumes.forget(volume)
         const deleting = await session.sandboxes.transition(record, 'deleting')
         const patch = { endedAt: Date.now(), endReason: reason }
         ended.push(await session.sandboxes.transition(deleting, 'deleted', patch))

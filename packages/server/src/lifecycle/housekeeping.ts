@@ -1,4 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
+import { VolumeReconciliation } from '../volumes/reconciling-volumes.ts'
+import { settleVolumes } from '../volumes/removing-volumes.ts'
 import { DEFAULT_RETENTION, type Retention } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { recordExits } from './recording-exits.ts'
@@ -26,6 +28,8 @@ export interface HousekeepingOptions {
   readonly purgeMs?: number
   /** Leftovers younger than this may be something that is just being made. Default a minute. */
   readonly graceMs?: number
+  /** How long a volume that no row tells of stays, from when it is first seen. Default a day. */
+  readonly orphanVolumeMs?: number
 }
 
 /** The server's own rounds. One at a time; what fails in one is tried again in the next. */
@@ -34,6 +38,7 @@ export class Housekeeping {
   readonly #options: Required<HousekeepingOptions>
   readonly #timers: NodeJS.Timeout[] = []
   #round: Promise<void> = Promise.resolve()
+  readonly #volumes: VolumeReconciliation
   #busy = false
   #purgedAt = 0
 
@@ -48,7 +53,9 @@ export class Housekeeping {
       runMs: options.runMs ?? 30 * 24 * HOUR_MS,
       purgeMs: options.purgeMs ?? HOUR_MS,
       graceMs: options.graceMs ?? 60_000,
+      orphanVolumeMs: options.orphanVolumeMs ?? 24 * HOUR_MS,
     }
+    this.#volumes = new VolumeReconciliation(context, this.#options.orphanVolumeMs)
   }
 
   start(): void {
@@ -85,6 +92,8 @@ export class Housekeeping {
     await this.#attempt('persistent deadlines', () => rearmPersistent(context))
     await this.#attempt('ended sandboxes', () => this.#removeEnded())
     await this.#attempt('snapshots', () => settleSnapshots(context))
+    await this.#attempt('volumes', () => settleVolumes(context))
+    await this.#attempt('volumes without rows', () => this.#volumes.run())
     await this.#attempt('sweep', () => context.hearth.sweep({ graceMs: this.#options.graceMs }))
     await this.#attempt('retention', () => this.#purge())
   }

@@ -2,6 +2,8 @@ import { BOUNDS, HearthError, parseInput, type CreateSandbox, type SandboxView }
 import { lockHome, type Hearth, type RungReport } from '@hearth/engine'
 import { z } from 'zod'
 import type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from '../control-plane.ts'
+import { LocalVolumes } from '../volumes/local-volumes.ts'
+import { settleVolumes } from '../volumes/removing-volumes.ts'
 import { Records } from '../record/records.ts'
 import { isAlive, type Store } from '../state/index.ts'
 import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
@@ -58,6 +60,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   readonly copies: LocalCopies
   readonly sleep: LocalSleep
   readonly snapshots: LocalSnapshots
+  readonly volumes: LocalVolumes
   readonly policies: LocalPolicies
   readonly pool: ControlPlane['pool']
   readonly #context: Context
@@ -77,6 +80,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.copies = new LocalCopies(context, () => this.#requireOpen())
     this.sleep = new LocalSleep(context, () => this.#requireOpen())
     this.snapshots = new LocalSnapshots(context, () => this.#requireOpen())
+    this.volumes = new LocalVolumes(context, () => this.#requireOpen())
     this.policies = new LocalPolicies(context, () => this.#requireOpen())
     this.pool = context.hearth.pool
     this.#lock = lock
@@ -108,6 +112,8 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
         records: options.records ?? new Records(store, { onProblem: report }),
         underWay: new Map(),
         snapshotsInWork: new Set(),
+        volumesInWork: new Set(),
+        volumeOwners: [],
         step: options.onStep ?? (() => undefined),
         report,
       }
@@ -115,6 +121,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
       await store.operations.releaseOwner(hostId)
       await reconcile(context)
       await settleSnapshots(context)
+      await settleVolumes(context)
       // All that was left undone has its turn before any request.
       const recovery = await beginRecovery(context)
       const found = Promise.all([recovery.finished, takeUpAll(context)]).then(() => undefined)

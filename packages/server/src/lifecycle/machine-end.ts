@@ -1,4 +1,5 @@
 import type { EmbeddedSandbox, MachineEnd } from '@hearth/engine'
+import { removeItsVolumes } from '../volumes/removing-volumes.ts'
 import { canTransition } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
@@ -44,4 +45,5 @@ export async function endWithout(
   const patch = { endedAt: Date.now(), endReason: reason }
   live.record = await changeState(context, record, to, patch, expired ? 'sandbox.expired' : `sandbox.${to}`, { reason })
   context.live.remove(live)
+  await removeItsVolumes(context, live.record)
 }

@@ -1,4 +1,7 @@
 import { HearthError, type MergeRequest } from '@hearth/contract'
+import { recoverVolume } from '../volumes/making-volumes.ts'
+import { discardVolumes } from '../volumes/removing-volumes.ts'
+import { ownVolumes } from '../volumes/fork-volumes.ts'
 import { isAlive, type Operation } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { finishFork, holdTurns, undoFork, type ForkOutcome } from './forking.ts'
@@ -22,6 +25,7 @@ export const COPY_RECOVERIES: Readonly<Record<string, Recovery>> = {
   fork: recoverFork,
   snapshot: recoverSnapshot,
   merge: recoverMerge,
+  volume: (context, _live, operation) => recoverVolume(context, operation),
 }
 
 async function recoverFork(context: Context, parent: LiveSandbox | null, operation: Operation): Promise<Recovered> {
@@ -37,6 +41,7 @@ async function recoverFork(context: Context, parent: LiveSandbox | null, operati
   const work = parent.inTurn(async () => {
     // What was started may lack its limits and its policy: it is never taken over, but made anew.
     await Promise.all(children.map(({ record }) => context.hearth.discard(record.id)))
+    for (const { record } of children) await discardVolumes(context, ownVolumes(record))
     context.step('recovery:discarded')
     return await finishFork(context, parent, { operation, children }, [])
   })

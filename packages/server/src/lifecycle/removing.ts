@@ -1,4 +1,5 @@
 import { isAlive, type Operation, type Store } from '../state/index.ts'
+import { removeItsVolumes } from '../volumes/removing-volumes.ts'
 import type { Context } from './context.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
@@ -43,10 +44,12 @@ async function repeatRemoval(
   to: 'deleted' | 'stopped',
   reason: RemovalReason,
 ): Promise<void> {
-  await context.hearth.discard(live.record.id)
+  const { record } = live
+  await context.hearth.discard(record.id)
   const patch = { endedAt: Date.now(), endReason: reason }
-  live.record = await changeState(context, live.record, to, patch, `sandbox.${to}`, { reason })
+  live.record = await changeState(context, record, to, patch, `sandbox.${to}`, { reason })
   context.live.remove(live)
+  await removeItsVolumes(context, record)
 }
 
 /** The second half, which a restarted server repeats until nothing is left. */
@@ -58,10 +61,11 @@ export async function finishRemoval(
 ): Promise<void> {
   const kind = to === 'deleted' ? 'delete' : 'stop'
   const { reason, ended = false } = operation.request as { readonly reason: RemovalReason; readonly ended?: boolean }
+  const { record } = live
   live.machine = null
   live.retire()
   try {
-    await underLease(context, operation, () => context.hearth.discard(live.record.id))
+    await underLease(context, operation, () => context.hearth.discard(record.id))
   } catch (error) {
     const delayMs = Math.min(RETRY_MS * 2 ** (operation.attempts - 1), LONGEST_RETRY_MS)
     await context.store.operations.release(operation, { delayMs, error: failure(error) })
@@ -73,8 +77,9 @@ export async function finishRemoval(
   // One that had ended before is told to have ended only once.
   const event = { type: `sandbox.${to}`, data: { reason, ...(ended ? { ended } : {}) } }
   const patch = { endedAt: Date.now(), endReason: reason }
-  live.record = await settleOperation(context, live.record, { operation, end: 'done', states: [to], patch, event })
+  live.record = await settleOperation(context, record, { operation, end: 'done', states: [to], patch, event })
   context.live.remove(live)
+  await removeItsVolumes(context, record)
   context.step(`${kind}:done`)
 }
 

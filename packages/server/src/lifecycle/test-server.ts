@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CreateSandbox, SandboxView, SnapshotInfo } from '@hearth/contract'
+import type { CreateSandbox, SandboxView, SnapshotInfo, VolumeView } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import type { Caller, ListQuery } from '../control-plane.ts'
 import { engineOptions } from '../record/engine-options.ts'
@@ -83,6 +83,11 @@ export class TestServer implements AsyncDisposable {
     return items
   }
 
+  async volumes(): Promise<readonly VolumeView[]> {
+    const { items } = await this.plane.volumes.list(await this.caller(), { limit: 1000, cursor: null })
+    return items
+  }
+
   /** What the server did with a sandbox, without what happened in it. */
   async events(sandboxId: string): Promise<string[]> {
     const { events } = await this.store.events.page({ sandboxId })
@@ -121,6 +126,12 @@ export class TestHome implements AsyncDisposable {
   /** Ids of all that is in the store of snapshots, also of what is half-made. */
   async snapshots(): Promise<string[]> {
     const names: string[] = await readdir(join(this.path, 'store/snapshots')).catch(() => [])
+    return names.toSorted()
+  }
+
+  /** Ids of all that is in the store of volumes, also of what is half-made. */
+  async volumes(): Promise<string[]> {
+    const names: string[] = await readdir(join(this.path, 'store/volumes')).catch(() => [])
     return names.toSorted()
   }
 

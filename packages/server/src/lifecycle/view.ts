@@ -17,6 +17,7 @@ export function toView(record: SandboxRecord): SandboxView {
     origin: record.originId,
     metadata: { ...record.metadata },
     limits: record.limits,
+    volumes: (record.spec.volumes ?? []).map((mount) => ({ ...mount, readOnly: mount.readOnly ?? false })),
     hibernation: record.hibernation,
     reason: record.endReason,
   }

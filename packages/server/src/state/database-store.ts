@@ -18,6 +18,7 @@ import { SecretRepository } from './secrets/secrets.ts'
 import { SnapshotRepository } from './snapshots/snapshots.ts'
 import type { Store, StoreSession } from './store.ts'
 import { TemplateBuildRepository } from './templates/template-builds.ts'
+import { VolumeRepository } from './volumes/volumes.ts'
 import { WebhookRepository } from './webhooks/webhooks.ts'
 import { TransactionGuard } from './transaction-guard.ts'
 
@@ -41,6 +42,7 @@ export class DatabaseStore implements Store {
   readonly events: EventRepository
   readonly hosts: HostRepository
   readonly snapshots: SnapshotRepository
+  readonly volumes: VolumeRepository
   readonly secrets: SecretRepository
   readonly webhooks: WebhookRepository
   readonly templateBuilds: TemplateBuildRepository
@@ -65,6 +67,7 @@ export class DatabaseStore implements Store {
     this.events = session.events
     this.hosts = session.hosts
     this.snapshots = session.snapshots
+    this.volumes = session.volumes
     this.secrets = session.secrets
     this.webhooks = session.webhooks
     this.templateBuilds = session.templateBuilds
@@ -118,6 +121,7 @@ export class DatabaseStore implements Store {
       events: new EventRepository({ database, sources, wakeUps, publish, signer: keys?.signer ?? null }),
       hosts: new HostRepository(database, sources),
       snapshots: new SnapshotRepository(database, sources),
+      volumes: new VolumeRepository(database, sources),
       secrets: new SecretRepository(database, sources, keys?.box ?? null),
       webhooks: new WebhookRepository(database, sources, keys?.box ?? null),
       templateBuilds: new TemplateBuildRepository(database, sources),

@@ -8,9 +8,17 @@ export type { SandboxVersion } from './sandboxes/compare-and-set.ts'
 export type { NewSandbox, SandboxPatch, SandboxRecord, StoredSpec } from './sandboxes/sandbox-record.ts'
 export { LIST_LIMIT, type ListOptions, type SandboxFilter, type SandboxPage } from './sandboxes/sandbox-list.ts'
 export type { SandboxRepository } from './sandboxes/sandboxes.ts'
-export { createWithinQuota, requireQuota, snapshotWithinQuota, type Usage } from './sandboxes/usage.ts'
+export {
+  createWithinQuota,
+  requireQuota,
+  snapshotWithinQuota,
+  volumeWithinQuota,
+  type Usage,
+} from './sandboxes/usage.ts'
 export type { NewSnapshot, SnapshotRecord, SnapshotState } from './snapshots/snapshot-record.ts'
 export type { SnapshotPage, SnapshotRepository } from './snapshots/snapshots.ts'
+export { VOLUME_TRANSITIONS, type NewVolume, type VolumeRecord, type VolumeState } from './volumes/volume-record.ts'
+export type { VolumePage, VolumeRepository } from './volumes/volumes.ts'
 export type { ClaimOptions } from './operations/claim.ts'
 export {
   stepText,

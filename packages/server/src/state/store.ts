@@ -9,6 +9,7 @@ import type { SandboxRepository } from './sandboxes/sandboxes.ts'
 import type { SecretRepository } from './secrets/secrets.ts'
 import type { SnapshotRepository } from './snapshots/snapshots.ts'
 import type { TemplateBuildRepository } from './templates/template-builds.ts'
+import type { VolumeRepository } from './volumes/volumes.ts'
 import type { WebhookRepository } from './webhooks/webhooks.ts'
 
 /**
@@ -27,6 +28,8 @@ export interface StoreSession {
   readonly hosts: HostRepository
   /** What the engine's store holds, and whose it is. */
   readonly snapshots: SnapshotRepository
+  /** Directories that outlive sandboxes, and whose they are. */
+  readonly volumes: VolumeRepository
   /** What the gateway puts into requests. */
   readonly secrets: SecretRepository
   /** Addresses that are told events. */

@@ -12,6 +12,7 @@ import { describeSandboxList } from './sandbox-list.ts'
 import { describeSandboxes } from './sandboxes.ts'
 import { describeSecrets } from './secrets.ts'
 import { describeStoredSnapshots } from './snapshots.ts'
+import { describeStoredVolumes } from './volumes.ts'
 import { describeTransactions } from './transactions.ts'
 import { describeTemplateBuilds } from './template-builds.ts'
 import { describeWebhooks } from './webhooks.ts'
@@ -33,6 +34,7 @@ const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
   events: describeEvents,
   transactions: describeTransactions,
   snapshots: describeStoredSnapshots,
+  volumes: describeStoredVolumes,
   record: describeRecord,
   secrets: describeSecrets,
   webhooks: describeWebhooks,

@@ -28,6 +28,7 @@ export function describeQuotas(options: QuotaSuiteOptions): void {
       memoryBytes: limits.memoryBytes,
       diskBytes: limits.diskBytes,
       snapshots: 0,
+      volumes: 0,
     })
     const running = await store.sandboxes.transition(await sandbox(owner, { limits }), 'running')
     const hibernating = await store.sandboxes.transition(running, 'hibernating')
@@ -35,13 +36,14 @@ export function describeQuotas(options: QuotaSuiteOptions): void {
     const asleep = await store.sandboxes.transition(hibernating, 'hibernated', { hibernation })
     expect(await store.sandboxes.get(asleep.id)).toMatchObject({ hibernation })
     const held = { sandboxes: 1, cpus: 0.5, memoryBytes: limits.memoryBytes, diskBytes: 2 * limits.diskBytes }
-    expect(await store.sandboxes.usage(owner.id)).toEqual({ ...held, snapshots: 0 })
+    expect(await store.sandboxes.usage(owner.id)).toEqual({ ...held, snapshots: 0, volumes: 0 })
     expect(await store.sandboxes.usage('tn_none')).toEqual({
       sandboxes: 0,
       cpus: 0,
       memoryBytes: 0,
       diskBytes: 0,
       snapshots: 0,
+      volumes: 0,
     })
   })
 

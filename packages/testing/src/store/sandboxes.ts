@@ -103,6 +103,7 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
       memoryBytes: 0,
       diskBytes: 0,
       snapshots: 0,
+      volumes: 0,
     })
     await expectRefusal(sandbox(owner, { id: record.id }), 'conflict')
     await expectRefusal(store.sandboxes.update(deleted, { expiresAt: 1 }), 'sandbox_not_found')

@@ -40,14 +40,15 @@ export class TestServer implements AsyncDisposable {
   readonly lines: Record<string, unknown>[] = []
   /** What failed in the control plane while nobody waited for it. */
   readonly problems: readonly string[]
-  readonly #home: string
+  /** Where it has its state. */
+  readonly home: string
 
   private constructor(parts: Parts, limits: Partial<HttpLimits>) {
     this.store = parts.store
     this.plane = parts.plane
     this.key = parts.key
     this.problems = parts.problems
-    this.#home = parts.home
+    this.home = parts.home
     const write = (line: string): void => void this.lines.push(JSON.parse(line) as Record<string, unknown>)
     this.server = createServer({
       controlPlane: parts.plane,
@@ -132,9 +133,9 @@ export class TestServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.server.stop({ graceMs: 1000 })
     await this.plane.close()
-    const hearth = new Hearth({ home: this.#home, spareKeepers: 0 })
+    const hearth = new Hearth({ home: this.home, spareKeepers: 0 })
     for (const { id } of await hearth.survey()) await hearth.discard(id)
     await hearth.dispose()
-    await rm(this.#home, { recursive: true, force: true })
+    await rm(this.home, { recursive: true, force: true })
   }
 }

@@ -8,6 +8,7 @@ import { egress } from '../migrations/004-egress.ts'
 import { webhooks } from '../migrations/008-webhooks.ts'
 import { templateBuilds } from '../migrations/009-template-builds.ts'
 import { runs } from '../migrations/010-runs.ts'
+import { volumes } from '../migrations/011-volumes.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -19,6 +20,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '008-webhooks': webhooks,
   '009-template-builds': templateBuilds,
   '010-runs': runs,
+  '011-volumes': volumes,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

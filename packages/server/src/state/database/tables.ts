@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { IdleAction, Scope, Rung, RunMessageKind, RunState, SandboxState } from '@hearth/contract'
+import type { IdleAction, Lifetime, Scope, Rung, RunMessageKind, RunState, SandboxState } from '@hearth/contract'
 
 /**
  * Every table, once, for both databases. Times are milliseconds since 1970 (`bigint` columns, decoded to numbers on both),
@@ -249,6 +249,23 @@ export interface SnapshotsTable {
   host_id: string | null
 }
 
+export interface VolumesTable {
+  id: string
+  tenant_id: string
+  host_id: string
+  state: 'creating' | 'ready' | 'lost' | 'deleting'
+  /** One in a tenant alone. */
+  name: string | null
+  lifetime: Lifetime
+  /** Of one with the lifetime of a sandbox: which. */
+  sandbox_id: string | null
+  /** The workspace whose files it holds. */
+  workspace_id: string | null
+  /** What it may hold. */
+  disk_bytes: number
+  created_at: number
+}
+
 export interface HostsTable {
   id: string
   url: string | null
@@ -275,5 +292,6 @@ export interface Tables {
   run_messages: RunMessagesTable
   templates: TemplatesTable
   snapshots: SnapshotsTable
+  volumes: VolumesTable
   hosts: HostsTable
 }

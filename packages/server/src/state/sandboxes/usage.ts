@@ -3,12 +3,13 @@ import type { TenantRepository } from '../access/tenants.ts'
 import type { Database } from '../database/database.ts'
 import { MACHINE_STATES } from '../lifecycle.ts'
 import type { NewSnapshot, SnapshotRecord } from '../snapshots/snapshot-record.ts'
+import type { NewVolume, VolumeRecord } from '../volumes/volume-record.ts'
 import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 
 /** What a tenant holds, in the terms of its quotas. */
 export type Usage = Quotas
 
-/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed. */
+/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed, a volume what it may take. */
 export async function countUsage(database: Database, tenantId: string): Promise<Usage> {
   const row = await database.query
     .selectFrom('sandboxes')
@@ -32,12 +33,18 @@ export async function countUsage(database: Database, tenantId: string): Promise<
     .where('tenant_id', '=', tenantId)
     .select(({ fn }) => [fn.countAll<number>().as('snapshots'), fn.sum<number | null>('bytes').as('bytes')])
     .executeTakeFirstOrThrow()
+  const kept = await database.query
+    .selectFrom('volumes')
+    .where('tenant_id', '=', tenantId)
+    .select(({ fn }) => [fn.countAll<number>().as('volumes'), fn.sum<number | null>('disk_bytes').as('bytes')])
+    .executeTakeFirstOrThrow()
   return {
     sandboxes: row.sandboxes,
     cpus: row.cpus ?? 0,
     memoryBytes: row.memoryBytes ?? 0,
-    diskBytes: (row.diskBytes ?? 0) + (asleep.diskBytes ?? 0) + (captured.bytes ?? 0),
+    diskBytes: (row.diskBytes ?? 0) + (asleep.diskBytes ?? 0) + (captured.bytes ?? 0) + (kept.bytes ?? 0),
     snapshots: captured.snapshots,
+    volumes: kept.volumes,
   }
 }
 
@@ -66,6 +73,15 @@ export async function snapshotWithinQuota(
 ): Promise<SnapshotRecord> {
   await requireQuota(session, input.tenantId, { snapshots: 1, diskBytes: input.bytes })
   return await session.snapshots.insert(input)
+}
+
+/** The same for a volume, which counts with what it may hold. */
+export async function volumeWithinQuota(
+  session: QuotaSession & { readonly volumes: { insert(input: NewVolume): Promise<VolumeRecord> } },
+  input: NewVolume,
+): Promise<VolumeRecord> {
+  await requireQuota(session, input.tenantId, { volumes: 1, diskBytes: input.diskBytes })
+  return await session.volumes.insert(input)
 }
 
 /** Refuses with `quota_exceeded` when the tenant would hold more than it may with this. Only inside a transaction, as above. */
