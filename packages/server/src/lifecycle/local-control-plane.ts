@@ -7,6 +7,7 @@ import { settleVolumes } from '../volumes/removing-volumes.ts'
 import { Records } from '../record/records.ts'
 import { isAlive, type Store } from '../state/index.ts'
 import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
+import { atMost } from './at-most.ts'
 import type { Context } from './context.ts'
 import { beginBoth, finishCreate } from './creating.ts'
 import { planCreate } from './create-request.ts'
@@ -292,11 +293,4 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   #requireOpen(): void {
     if (this.#closing !== null) throw new HearthError('shutting_down', 'the server is being stopped')
   }
-}
-
-async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
-  const patience = Promise.withResolvers<void>()
-  const timer = setTimeout(patience.resolve, milliseconds)
-  await Promise.race([work, patience.promise])
-  clearTimeout(timer)
 }
