@@ -9,7 +9,7 @@ import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 /** What a tenant holds, in the terms of its quotas. */
 export type Usage = Quotas
 
-/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed, a volume what it may take. */
+/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed, a volume what it may take; that of a workspace counts with this. */
 export async function countUsage(database: Database, tenantId: string): Promise<Usage> {
   const row = await database.query
     .selectFrom('sandboxes')
@@ -36,6 +36,7 @@ export async function countUsage(database: Database, tenantId: string): Promise<
   const kept = await database.query
     .selectFrom('volumes')
     .where('tenant_id', '=', tenantId)
+    .where('workspace_id', 'is', null)
     .select(({ fn }) => [fn.countAll<number>().as('volumes'), fn.sum<number | null>('disk_bytes').as('bytes')])
     .executeTakeFirstOrThrow()
   return {
