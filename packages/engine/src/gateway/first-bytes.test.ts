@@ -32,6 +32,14 @@ describe('the first bytes', () => {
     [['GET key\r\n'], 'other'],
     [[Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])], 'other'],
     [[Buffer.from([22, 3, 1, 0, 0])], 'malformed'],
+    [[Buffer.from([5]), Buffer.from([2]), Buffer.from([0, 2])], 'socks'],
+    [[Buffer.from([5, 1, 0, 5, 1, 0, 1, 10, 0, 0, 1, 0, 80])], 'socks'],
+    [[Buffer.from([4, 1, 0, 80]), Buffer.from([10, 0, 0, 1, 0])], 'socks'],
+    // Version 4 and 5 of Cassandra's protocol, and DCE/RPC.
+    [[Buffer.from([4, 0, 0, 0, 5, 0, 0, 0, 0])], 'other'],
+    [[Buffer.from([5, 0, 0, 0, 5, 0, 0, 0, 0])], 'other'],
+    [[Buffer.from([5, 0, 11, 3, 16, 0, 0, 0])], 'other'],
+    [[Buffer.from([5, 3, 0, 40, 0])], 'other'],
   ])('%j is %s', async (pieces, kind) => {
     expect(await openingOf(...pieces)).toBe(kind)
   })

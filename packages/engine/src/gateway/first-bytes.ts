@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { HTTP_METHODS } from '@hearth/contract'
+import { isSocks } from './socks.ts'
 import { CLIENT_HELLO_BYTES, readClientHello, type ClientHello } from './tls/client-hello.ts'
 
 /** From the first byte on, a client has this long to say what it speaks. */
@@ -12,6 +13,8 @@ export type Opening =
   | Extract<ClientHello, { kind: 'hello' | 'malformed' }>
   /** A request of HTTP in plain text. */
   | { readonly kind: 'http' }
+  /** The greeting of a SOCKS client. */
+  | { readonly kind: 'socks' }
   | { readonly kind: 'other' }
   /** It ended, or was ended, without a byte. */
   | { readonly kind: 'nothing' }
@@ -70,6 +73,8 @@ function classify(bytes: Buffer): Opening | null {
   const hello = readClientHello(bytes)
   if (hello.kind === 'incomplete') return bytes.length > CLIENT_HELLO_BYTES ? { kind: 'malformed' } : null
   if (hello.kind !== 'other') return hello
+  const socks = isSocks(bytes)
+  if (socks !== false) return socks === null ? null : { kind: 'socks' }
   return classifyText(bytes)
 }
 

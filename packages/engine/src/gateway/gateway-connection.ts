@@ -113,6 +113,8 @@ export class GatewayConnection implements Meter {
         return this.#refuse('malformed', 'its beginning cannot be understood')
       case 'http':
         return 'http'
+      case 'socks':
+        return this.#refuse('protocol_not_allowed', 'SOCKS would lead past the gateway')
       case 'other':
         return inspected
           ? this.#refuse('protocol_not_allowed', `the rules for ${name} need HTTP, and this is something else`)

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { connect, type Socket } from 'node:net'
 import { HearthError, type Refusal } from '@hearth/contract'
-import { isPublic, isWithin } from '../policy/addresses.ts'
+import { mayDial } from './may-dial.ts'
 
 /** The addresses of a name. */
 export type Resolve = (name: string) => Promise<readonly string[]>
@@ -27,7 +27,7 @@ export class Dialer {
     const found = await this.#resolve(name).catch((cause: unknown) => {
       throw dialRefused('name_not_found', `${name} has no address`, cause)
     })
-    const usable = found.filter((address) => isPublic(address) || isWithin(address, options.addresses))
+    const usable = found.filter((address) => mayDial(address, options.addresses))
     if (usable.length === 0) {
       throw found.length === 0
         ? dialRefused('name_not_found', `${name} has no address`)

@@ -55,6 +55,8 @@ export class Decoded extends Transform {
   constructor(coding: string) {
     super()
     this.#coding = coding
+    // Whoever reads it hears of an error; when nobody does any more it must not end the process.
+    this.on('error', () => undefined)
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {

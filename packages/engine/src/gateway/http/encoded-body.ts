@@ -16,6 +16,8 @@ class LookedInto extends Transform {
 
   constructor(coding: string, watch: PlaceholderWatch) {
     super()
+    // It may fail before somebody reads it, who hears of it then.
+    this.on('error', () => undefined)
     const filter = watch.stream('the body')
     this.#decoded = new Decoded(coding)
     this.#watch = (chunk) => void filter.write(chunk)

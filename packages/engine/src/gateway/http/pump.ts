@@ -47,7 +47,7 @@ export function pump(source: Readable, sink: Writable, filter: Filter | null): P
   }
   if (sink.destroyed || sink.closed) finish('closed')
   else if (source.readableEnded) onEnd()
-  else if (source.destroyed) onSourceClose()
+  else if (source.destroyed) fail(source.errored ?? new Error('the body broke off'))
   else {
     sink.on('drain', onDrain).on('close', onSinkClose)
     source.on('error', fail).on('close', onSourceClose).on('end', onEnd).on('data', onData).resume()
@@ -113,6 +113,8 @@ export function readStart(
   }
   const onClose = (): void => fail(new Error('the body broke off'))
   const detach = (): void => void source.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
-  source.on('error', fail).on('close', onClose).on('end', onEnd).on('data', onData).resume()
+  if (source.readableEnded) onEnd()
+  else if (source.destroyed) fail(source.errored ?? new Error('the body broke off'))
+  else source.on('error', fail).on('close', onClose).on('end', onEnd).on('data', onData).resume()
   return promise
 }

@@ -56,8 +56,13 @@ export function isWithin(address: string, networks: readonly string[]): boolean 
     const [base = '', prefix = ''] = network.split('/')
     list.addSubnet(base, Number(prefix), isIPv4(base) ? 'ipv4' : 'ipv6')
   }
-  const plain = isIPv6(address) ? (wrappedIpv4(address) ?? address) : address
+  const plain = plainAddress(address)
   return list.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6')
+}
+
+/** The address that one leads to which wraps it, and every other as it is. */
+export function plainAddress(address: string): string {
+  return isIPv6(address) ? (wrappedIpv4(address) ?? address) : address
 }
 
 /** The IPv4 address inside ::ffff:0:0/96 (mapped) or 64:ff9b::/96 (NAT64). */

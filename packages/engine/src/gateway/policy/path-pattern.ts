@@ -9,7 +9,12 @@ export function plainPath(target: string): string | null {
   if (/[\u0000-\u0020\u007f-\uffff]/.test(path)) return null
   // Escapes of `/`, `\`, `.`, `%`, NUL and of letters and digits have more than one reading; others (`%20`) have one.
   if (/%(?![0-9a-f]{2})|%(2[ef5]|5c|00|3[0-9]|[46][1-9a-f]|[57][0-9a]|2d|5f|7e)/i.test(path)) return null
-  return path.split('/').some((part) => part === '.' || part === '..') ? null : path
+  return path.split('/').some(isDots) ? null : path
+}
+
+/** `.` and `..`, also with parameters (`..;a=b`), which some servers take off before they resolve them. */
+function isDots(part: string): boolean {
+  return /^\.\.?(;|%3b|$)/i.test(part)
 }
 
 /** `*` is one part of the path, or a piece of one; `**` at the end is everything below. */

@@ -116,6 +116,9 @@ describe('paths', () => {
     '*',
     '',
     '/a%00',
+    '/a/..;/b',
+    '/a/.;c=d/b',
+    '/a/..%3B/b',
   ])('%j has more than one reading', (path) => {
     expect(plainPath(path)).toBe(null)
   })
@@ -125,6 +128,7 @@ describe('paths', () => {
     ['/a/b?c=/../d', '/a/b'],
     ['/a%20b', '/a%20b'],
     ['/a..b/.c', '/a..b/.c'],
+    ['/a;v=1/..b;c', '/a;v=1/..b;c'],
   ])('%s is %s', (target, path) => {
     expect(plainPath(target)).toBe(path)
   })

@@ -32,6 +32,11 @@ export function encodedForms(value: string, replacement: string, owner: number):
   }))
 }
 
+/** The same for texts that lose their case on the way, such as names of headers. */
+export function withoutCase(forms: readonly EncodedForm[]): EncodedForm[] {
+  return forms.map((form) => ({ ...form, bytes: Buffer.from(form.bytes.toString('latin1').toLowerCase(), 'latin1') }))
+}
+
 /** The characters of base64 that the value alone determines when it begins `shift` bytes into a group of three. */
 function base64Core(value: Buffer, shift: number): string {
   const text = Buffer.concat([Buffer.alloc(shift), value])

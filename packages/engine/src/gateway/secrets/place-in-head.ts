@@ -27,7 +27,7 @@ function placeInHeader(
 ): Header {
   const [name, value] = header
   const key = name.toLowerCase()
-  watch.check(name, 'the name of a header')
+  watch.checkName(name)
   const alone = all.filter(([other]) => other.toLowerCase() === key).length === 1
   if (alone && key === 'authorization') {
     const basic = placeInBasic(value, usable, watch, used)

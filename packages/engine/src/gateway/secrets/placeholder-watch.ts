@@ -1,12 +1,13 @@
 import type { Filter } from '../http/pump.ts'
 import { refuse } from '../http/refusal.ts'
-import { encodedForms } from './encoded-forms.ts'
+import { encodedForms, withoutCase, type EncodedForm } from './encoded-forms.ts'
 import { FormMatcher } from './form-matcher.ts'
 
 /** Finds placeholders where they have no business, in every notation that is known, and refuses what holds them. */
 export class PlaceholderWatch {
   readonly #secrets: readonly { readonly name: string; readonly placeholder: string }[]
   #made: FormMatcher | null = null
+  #madeForNames: FormMatcher | null = null
 
   constructor(secrets: readonly { readonly name: string; readonly placeholder: string }[]) {
     this.#secrets = secrets
@@ -14,6 +15,13 @@ export class PlaceholderWatch {
 
   check(text: string | Buffer, where: string): void {
     if (this.#secrets.length > 0) this.#check(typeof text === 'string' ? Buffer.from(text, 'latin1') : text, where)
+  }
+
+  /** Of the name of a header, which may have lost its case. */
+  checkName(name: string): void {
+    if (this.#secrets.length === 0) return
+    this.#madeForNames ??= new FormMatcher(withoutCase(this.#forms()))
+    this.#refuse(this.#madeForNames, Buffer.from(name.toLowerCase(), 'latin1'), 'the name of a header')
   }
 
   /** Of a stream, however it is cut. It throws before anything of a placeholder is passed on. */
@@ -32,7 +40,11 @@ export class PlaceholderWatch {
   }
 
   #check(bytes: Buffer, where: string): void {
-    const [match] = this.#matcher.matches(bytes)
+    this.#refuse(this.#matcher, bytes, where)
+  }
+
+  #refuse(matcher: FormMatcher, bytes: Buffer, where: string): void {
+    const [match] = matcher.matches(bytes)
     if (match === undefined) return
     const name = this.#secrets[match.form.owner]?.name ?? ''
     throw refuse(
@@ -42,9 +54,11 @@ export class PlaceholderWatch {
   }
 
   get #matcher(): FormMatcher {
-    this.#made ??= new FormMatcher(
-      this.#secrets.flatMap(({ placeholder }, owner) => encodedForms(placeholder, placeholder, owner)),
-    )
+    this.#made ??= new FormMatcher(this.#forms())
     return this.#made
+  }
+
+  #forms(): EncodedForm[] {
+    return this.#secrets.flatMap(({ placeholder }, owner) => encodedForms(placeholder, placeholder, owner))
   }
 }

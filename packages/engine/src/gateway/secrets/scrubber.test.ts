@@ -139,3 +139,14 @@ describe('placeholders', () => {
     expect(newPlaceholder('hunter2!').length).toBeGreaterThanOrEqual(24)
   })
 })
+
+describe('names of headers', () => {
+  it.each(encodings.slice(0, 2).concat(encodings.filter(([name]) => /base64|hexa/.test(name))))(
+    'the name of a header that holds it in %s is found, though it has lost its case',
+    (_name, encode) => {
+      expect(scrubber.isInName(`x-${encode(value)}`)).toBe(true)
+      expect(scrubber.isInName(`x-${encode(value).toLowerCase()}`)).toBe(true)
+      expect(scrubber.isInName('x-request-id')).toBe(false)
+    },
+  )
+})

@@ -1,10 +1,11 @@
-import { encodedForms } from './encoded-forms.ts'
+import { encodedForms, withoutCase, type EncodedForm } from './encoded-forms.ts'
 import { FormMatcher, type Match } from './form-matcher.ts'
 
 /** Puts placeholders in the place of secrets, in whatever form they come. What it gives back is as long as what it got. */
 export class Scrubber {
   readonly #secrets: readonly { readonly value: string; readonly placeholder: string }[]
   #made: FormMatcher | null = null
+  #madeForNames: FormMatcher | null = null
 
   constructor(secrets: readonly { readonly value: string; readonly placeholder: string }[]) {
     this.#secrets = secrets
@@ -19,6 +20,12 @@ export class Scrubber {
     const bytes = Buffer.from(text, 'latin1')
     const scrubbed = this.bytes(bytes)
     return scrubbed === bytes ? text : scrubbed.toString('latin1')
+  }
+
+  /** Whether the name of a header holds a value: it cannot be replaced there. */
+  isInName(name: string): boolean {
+    this.#madeForNames ??= new FormMatcher(withoutCase(this.#forms()))
+    return this.#madeForNames.matches(Buffer.from(name.toLowerCase(), 'latin1')).length > 0
   }
 
   bytes(bytes: Buffer): Buffer {
@@ -49,10 +56,12 @@ export class Scrubber {
 
   /** Made when it is needed first: most sandboxes never need it. */
   get #matcher(): FormMatcher {
-    this.#made ??= new FormMatcher(
-      this.#secrets.flatMap(({ value, placeholder }, owner) => encodedForms(value, placeholder, owner)),
-    )
+    this.#made ??= new FormMatcher(this.#forms())
     return this.#made
+  }
+
+  #forms(): EncodedForm[] {
+    return this.#secrets.flatMap(({ value, placeholder }, owner) => encodedForms(value, placeholder, owner))
   }
 }
 
