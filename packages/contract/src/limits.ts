@@ -92,6 +92,9 @@ export const BOUNDS = {
   volumes: 4,
   /** What may be written to a volume when nothing else was said. */
   volumeDiskBytes: 4 * GiB,
+  /** A call of the API of a forge, from the name to the end of the answer, and the bytes of the answer. */
+  forgeMs: 30_000,
+  forgeAnswerBytes: 1 * MiB,
   /** Names that one sandbox has asked for and may reach; further ones are not found. */
   gatewayNames: 1024,
   /** Connections out of one sandbox at one time; a policy may say fewer. */

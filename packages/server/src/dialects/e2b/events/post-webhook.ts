@@ -1,7 +1,5 @@
 import { request, type ClientRequest } from 'node:http'
-import { isIP, type Socket } from 'node:net'
-import { connect } from 'node:tls'
-import type { Dialer } from '@hearth/engine/dial'
+import { openConnection, type ConnectionOptions } from '../../../outgoing/open-connection.ts'
 
 /** What a receiver says is thrown away, and not read beyond this. */
 const MOST_ANSWER = 64 * 1024
@@ -12,13 +10,9 @@ export interface Posting {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface PostOptions {
-  readonly dialer: Dialer
-  /** Networks that are not public and may be reached nevertheless. */
-  readonly networks: readonly string[]
+export interface PostOptions extends ConnectionOptions {
   /** For all of it, from the name to the end of the answer. */
   readonly timeoutMs: number
-  readonly signal: AbortSignal
 }
 
 /**
@@ -27,12 +21,8 @@ export interface PostOptions {
  */
 export async function postWebhook({ url, body, headers }: Posting, options: PostOptions): Promise<number> {
   const signal = AbortSignal.any([AbortSignal.timeout(options.timeoutMs), options.signal])
-  const secure = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
-  const plain = await options.dialer.dial(host, port, { addresses: options.networks, signal })
+  const socket = await openConnection(url, { ...options, signal })
   try {
-    const socket = secure ? await encrypted(plain, host, signal) : plain
     const length = { 'content-length': String(Buffer.byteLength(body)), connection: 'close' }
     return await statusOf(
       request({
@@ -45,21 +35,8 @@ export async function postWebhook({ url, body, headers }: Posting, options: Post
       body,
     )
   } finally {
-    plain.destroy()
+    socket.destroy()
   }
-}
-
-async function encrypted(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
-  return await new Promise((resolve, reject) => {
-    const secured = connect({ socket, host, ...(isIP(host) === 0 ? { servername: host } : {}) })
-    const abandon = (): void => void secured.destroy(new Error('no handshake in time'))
-    signal.addEventListener('abort', abandon, { once: true })
-    secured.once('error', reject)
-    secured.once('secureConnect', () => {
-      signal.removeEventListener('abort', abandon)
-      resolve(secured)
-    })
-  })
 }
 
 async function statusOf(sent: ClientRequest, body: string): Promise<number> {
