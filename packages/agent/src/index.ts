@@ -25,7 +25,26 @@ export type { PermissionRule } from './tools/permissions.ts'
 export { defineTool, type Tool, type ToolContext, type ToolResult } from './tools/tool.ts'
 export { DEFAULT_TOOLS } from './tools/toolbox.ts'
 export { search } from './search/search.ts'
-export { checks } from './search/checks.ts'
-export type { Candidate, CandidateReport, Judge, SearchOptions, SearchReport, Verdict } from './search/search-types.ts'
+export { bestOf, type BestOfOptions, type BestOfReport } from './search/best-of.ts'
+export { checks, type CheckOptions } from './search/checks.ts'
+export { pathsOfCommand } from './search/guarded-paths.ts'
+export { Leases } from './search/leases.ts'
+export { modelPreference, type ModelPreferenceOptions } from './search/model-preference.ts'
+export type { TreeOptions } from './search/tree.ts'
+export { variations, type Variation } from './search/variations.ts'
+export type {
+  AttemptContext,
+  Candidate,
+  CandidateOutcome,
+  CandidateReport,
+  Judge,
+  JudgeContext,
+  Prefer,
+  Preference,
+  SearchOptions,
+  SearchProgress,
+  SearchReport,
+  Verdict,
+} from './search/search-types.ts'
 export { STOP_REASONS } from '@hearth/contract'
 export type { AgentEvent, AgentEventBody, BudgetLimits, ChangedFile, StopReason } from '@hearth/contract'

@@ -7,6 +7,7 @@ import { addHostCommands } from './register/host-commands.ts'
 import { addMcpCommands } from './register/mcp-commands.ts'
 import { addProcessCommands } from './register/process-commands.ts'
 import { addSandboxCommands } from './register/sandbox-commands.ts'
+import { addSearchCommands } from './register/search-commands.ts'
 import { addServerCommands } from './register/server-commands.ts'
 import { addSnapshotCommands } from './register/snapshot-commands.ts'
 import { addTransferCommands } from './register/transfer-commands.ts'
@@ -42,6 +43,7 @@ export function makeProgram(finish: Finish): Command {
   addCopyCommands(program, finish)
   addSnapshotCommands(program, finish)
   addAgentCommands(program, finish)
+  addSearchCommands(program, finish)
   addEgressCommands(program, finish)
   addServerCommands(program, finish)
   addMcpCommands(program, finish)

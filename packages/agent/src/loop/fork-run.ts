@@ -56,6 +56,16 @@ export async function forkRun(options: ForkRunOptions): Promise<ForkedRun[]> {
   throw failed.reason
 }
 
+/** Goes on with a conversation in a machine that is a fork of its own already. The machine stays with whoever made it. */
+export async function continueRun(
+  options: Pick<ForkRunOptions, 'log' | 'upTo' | 'message'>,
+  machine: Pick<ForkedRun, 'sandbox' | 'memory'>,
+): Promise<Pick<ForkedRun, 'run' | 'parent' | 'sandbox' | 'log'>> {
+  const past = conversation(await options.log.read(), options.upTo)
+  const { run, parent, sandbox, log } = await makeChild(options, past, machine, 0)
+  return { run, parent, sandbox, log }
+}
+
 /** What a child knows: everything up to an event, except that the parent has ended. */
 function conversation(events: readonly AgentEvent[], upTo: number | undefined): readonly AgentEvent[] {
   const past = upTo === undefined ? events : events.filter(({ seq }) => seq <= upTo)
@@ -69,7 +79,7 @@ function conversation(events: readonly AgentEvent[], upTo: number | undefined): 
 }
 
 async function makeChild(
-  { logOf, message, state }: ForkRunOptions,
+  { logOf, message, state }: Pick<ForkRunOptions, 'logOf' | 'message' | 'state'>,
   past: readonly AgentEvent[],
   machine: Pick<ForkedRun, 'sandbox' | 'memory'>,
   index: number,

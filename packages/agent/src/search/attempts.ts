@@ -2,6 +2,7 @@ import { HearthError, type Sandbox } from '@hearth/contract'
 import type { ChangeTracker } from '../changes/change-tracker.ts'
 import { Forks } from './forks.ts'
 import { guard } from './guarded-paths.ts'
+import type { Leases } from './leases.ts'
 import { patchedTree, type PatchedTree } from './patched-tree.ts'
 import type { Candidate, SearchOptions } from './search-types.ts'
 
@@ -14,24 +15,24 @@ export type Tried =
   | { readonly outcome: 'does_not_apply' | 'broken'; readonly detail: string }
 
 /** Makes the changes, each in a fork of its own. */
-export class Attempts implements AsyncDisposable {
+export class Attempts {
   readonly #workdir: string
   readonly #isGuarded: (path: string) => boolean
   readonly #tracker: ChangeTracker
   readonly #commit: string
   readonly #forks: Forks
   readonly #base: Sandbox
-  readonly #leaseMs: number
+  readonly #leases: Leases
   readonly #origins = new Map<Sandbox, Forks>()
 
-  constructor(options: SearchOptions, tracker: ChangeTracker, commit: string, forks: Forks, leaseMs: number) {
+  constructor(options: SearchOptions, tracker: ChangeTracker, commit: string, forks: Forks, leases: Leases) {
     this.#workdir = options.workdir
     this.#isGuarded = guard(options.protect ?? [])
     this.#tracker = tracker
     this.#commit = commit
     this.#forks = forks
     this.#base = options.base
-    this.#leaseMs = leaseMs
+    this.#leases = leases
   }
 
   async try(candidate: Candidate, signal: AbortSignal): Promise<Tried> {
@@ -77,12 +78,8 @@ export class Attempts implements AsyncDisposable {
 
   #forksOf(origin: Sandbox): Forks {
     if (origin === this.#base) return this.#forks
-    const forks = this.#origins.get(origin) ?? new Forks(origin, this.#leaseMs)
+    const forks = this.#origins.get(origin) ?? new Forks(origin, this.#leases)
     this.#origins.set(origin, forks)
     return forks
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(Array.from(this.#origins.values(), async (forks) => await forks[Symbol.asyncDispose]()))
   }
 }

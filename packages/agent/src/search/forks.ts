@@ -1,31 +1,24 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
+import type { Leases } from './leases.ts'
 
-const RENEWALS = 3
-
-/**
- * Copies of one machine, each gone after its use whatever happens. Their deadline is short and moved as long as this process lives: one
- * that is killed leaves nothing behind for longer. Those that are asked for at once come out of one capture.
- */
-export class Forks implements AsyncDisposable {
+/** Copies of one machine, each gone after its use whatever happens. Those that are asked for at once come out of one capture. */
+export class Forks {
   readonly #base: Sandbox
-  readonly #leaseMs: number
-  readonly #living = new Set<Sandbox>()
-  readonly #timer: NodeJS.Timeout
+  readonly #leases: Leases
   #asked: PromiseWithResolvers<Sandbox>[] = []
   #serving = false
 
-  constructor(base: Sandbox, leaseMs: number) {
+  constructor(base: Sandbox, leases: Leases) {
     this.#base = base
-    this.#leaseMs = leaseMs
-    this.#timer = setInterval(() => this.#renew(), leaseMs / RENEWALS)
+    this.#leases = leases
   }
 
   /** The fork ends with the work, or as soon as the signal says so, which ends what runs in it. */
   async use<Result>(work: (fork: Sandbox) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted()
     const fork = await this.#take()
-    this.#living.add(fork)
+    this.#leases.hold(fork)
     const end = (): void => void this.#end(fork).catch(() => undefined)
     signal?.addEventListener('abort', end, { once: true })
     try {
@@ -42,7 +35,7 @@ export class Forks implements AsyncDisposable {
   }
 
   async #end(fork: Sandbox): Promise<void> {
-    this.#living.delete(fork)
+    this.#leases.drop(fork)
     await fork.kill()
   }
 
@@ -60,7 +53,7 @@ export class Forks implements AsyncDisposable {
     while (this.#asked.length > 0) {
       const batch = this.#asked.splice(0, BOUNDS.children)
       try {
-        const { children } = await this.#base.fork(batch.length, { ttlMs: this.#leaseMs })
+        const { children } = await this.#base.fork(batch.length, { ttlMs: this.#leases.leaseMs })
         for (const [index, asked] of batch.entries()) {
           const child = children[index]
           if (child === undefined) asked.reject(new HearthError('internal', 'a fork has too few children'))
@@ -71,17 +64,5 @@ export class Forks implements AsyncDisposable {
       }
     }
     this.#serving = false
-  }
-
-  #renew(): void {
-    for (const fork of this.#living) {
-      // One that cannot be renewed ends, and whoever uses it is told that by its next call.
-      void fork.renew(this.#leaseMs).catch(() => undefined)
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer)
-    await Promise.all(Array.from(this.#living, async (fork) => await this.#end(fork)))
   }
 }

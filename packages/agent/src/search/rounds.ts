@@ -42,12 +42,16 @@ export class Rounds {
     }
     signal?.throwIfAborted()
     for (const candidate of this.#waiting) this.#reports.push(emptyReport(candidate, this.#reports.length))
+    return this.#counted()
+  }
+
+  #counted(): CandidateReport[] {
     return countVotes(firstSpeaks(this.#reports), this.#court.base)
   }
 
   async #further(): Promise<readonly Candidate[]> {
     if (this.#options.more === undefined) return []
-    const given = await this.#options.more(countVotes(this.#reports, this.#court.base))
+    const given = await this.#options.more(this.#counted())
     return given.slice(0, Math.max(0, MOST_CANDIDATES - this.#reports.length))
   }
 

@@ -5,12 +5,13 @@ import { Attempts } from './attempts.ts'
 import { chooseWinner } from './choose-winner.ts'
 import { Court } from './court.ts'
 import { Forks } from './forks.ts'
+import { Leases } from './leases.ts'
 import { MOST_CANDIDATES, Rounds } from './rounds.ts'
 import type { SearchOptions, SearchReport } from './search-types.ts'
 import { Turns } from './turns.ts'
 
 const CONCURRENCY = 8
-const LEASE_MS = 60_000
+export const LEASE_MS = 60_000
 const SHORTEST_LEASE_MS = 1000
 
 /**
@@ -23,8 +24,9 @@ export async function search(options: SearchOptions): Promise<SearchReport> {
   const from = performance.now()
   await using tracker = await ChangeTracker.open(null)
   const commit = await tracker.begin(base, workdir)
-  await using forks = new Forks(base, leaseMs)
-  await using attempts = new Attempts(options, tracker, commit, forks, leaseMs)
+  using leases = new Leases(leaseMs)
+  const forks = new Forks(base, leases)
+  const attempts = new Attempts(options, tracker, commit, forks, leases)
   const court = new Court(options, forks, new Turns(options.judges ?? Math.max(2, availableParallelism())))
   const gate = await court.open()
   options.onProgress?.({ type: 'base', base: gate })

@@ -62,7 +62,7 @@ export async function agent(task: string, options: AgentCommandOptions): Promise
 }
 
 /** By its name, or whichever there is a key for. */
-async function modelOf(name: string | undefined): Promise<Model> {
+export async function modelOf(name: string | undefined): Promise<Model> {
   if (name !== undefined) return await openModel(name)
   if (hasKey('ANTHROPIC_API_KEY')) return await openModel('anthropic:claude-sonnet-4-5')
   if (hasKey('OPENAI_API_KEY')) return await openModel('openai:gpt-5')

@@ -1,8 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { AgentCommandOptions } from '../commands/agent.ts'
+import type { BestOfCommandOptions } from '../commands/search/best-of.ts'
 import { parseCount, parseDuration } from '../options/quantity.ts'
 import { addSandboxOptions } from '../options/sandbox-options.ts'
 import { common, examples, type Finish } from './common.ts'
+import { addBestOfOptions } from './search-commands.ts'
 
 /** A coding agent that works in a sandbox of this machine. */
 export function addAgentCommands(program: Command, finish: Finish): void {
@@ -24,12 +26,19 @@ export function addAgentCommands(program: Command, finish: Finish): void {
         'any case, for `git apply`. --json gives one event per line, and the result at the end. Keys are\n' +
         'read from ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY.',
     )
-    .action(async (task: string, options: AgentCommandOptions) =>
-      finish(await (await import('../commands/agent.ts')).agent(task, options)),
-    )
+    .action(async (task: string, options: AgentCommandOptions | BestOfCommandOptions) => {
+      if ('bestOf' in options) {
+        return finish(await (await import('../commands/search/best-of.ts')).agentBestOf(task, options))
+      }
+      const { requireBestOf } = await import('../commands/search/judging.ts')
+      requireBestOf(options)
+      finish(await (await import('../commands/agent.ts')).agent(task, options))
+    })
+  addBestOfOptions(command)
   common(addSandboxOptions(command, 'the longest that one command may take (default: 30m)'), 'nothing but the patch')
   examples(command, [
     'hearth agent "fix the failing test" --verify "npm test"',
+    'hearth agent "fix the failing test" --best-of 5 --verify "npm test" --prepare "npm ci"',
     'hearth agent "add a --verbose option" --repo ../tool --model openai:gpt-5 --diff change.patch',
     'hearth agent "try it out" --model scripted:script.json --json',
   ])

@@ -1,0 +1,170 @@
+import type { AgentEvent, BudgetLimits, Sandbox } from '@hearth/contract'
+import { HearthError } from '@hearth/contract'
+import type { SharedBudget } from '../budget/shared-budget.ts'
+import { MemoryEventLog, type EventLog } from '../events/event-log.ts'
+import { resumeAgent, startAgent } from '../loop/agent.ts'
+import type { AgentRun } from '../loop/agent-run.ts'
+import { continueRun } from '../loop/fork-run.ts'
+import type { AgentResult, ResumeOptions } from '../loop/options.ts'
+import { failureSummary } from './failure-summary.ts'
+import { LEASE_MS, search } from './search.ts'
+import type { AttemptContext, Candidate, CandidateReport, SearchOptions, SearchReport } from './search-types.ts'
+import { Tree, type TreeOptions } from './tree.ts'
+import type { Variation } from './variations.ts'
+
+const FIRST_WAVE = 2
+
+export interface BestOfOptions
+  extends
+    Omit<SearchOptions, 'candidates' | 'more' | 'budget'>,
+    Pick<ResumeOptions, 'tools' | 'permissions' | 'hooks' | 'prices'> {
+  readonly task: string
+  /** How the attempts differ, in the order in which they are made. */
+  readonly attempts: readonly Variation[]
+  /** A command that must succeed before an attempt may submit. */
+  readonly verify?: string
+  /** Of each attempt. */
+  readonly budget?: Partial<BudgetLimits>
+  /** Of all together. */
+  readonly shared?: SharedBudget
+  /** A run that has come to the base: each attempt goes on with its conversation. Default: each begins one. */
+  readonly from?: { readonly log: EventLog; readonly stateDirectory: string }
+  /** When all have failed, go on from where the best of them began to fail. Default: no. */
+  readonly tree?: TreeOptions
+  readonly onEvent?: (attempt: number, event: AgentEvent) => void
+}
+
+export interface BestOfReport extends SearchReport {
+  /** How the run of each candidate ended, by its index; null for one that was not begun or was ended. */
+  readonly runs: readonly (AgentResult | null)[]
+}
+
+/** Lets several attempts of the agent work in forks of one warm machine, two at first, and keeps the change that is judged best. */
+export async function bestOf(options: BestOfOptions): Promise<BestOfReport> {
+  const { attempts, shared, wave = FIRST_WAVE, enough = 'settled', leaseMs = LEASE_MS } = options
+  await using tree = new Tree(options.tree, leaseMs)
+  const agents = new Agents(options, tree)
+  const { budget: _each, ...given } = options
+  const report = await search({
+    ...given,
+    wave,
+    enough,
+    candidates: attempts.map((variation, index) => agents.candidate(index, variation)),
+    more: async (reports) => await agents.branches(reports),
+    ...(shared === undefined ? {} : { budget: shared }),
+  })
+  return { ...report, runs: report.candidates.map(({ index }) => agents.runs[index] ?? null) }
+}
+
+/** Attempts of the agent as candidates of a search. */
+class Agents {
+  readonly runs: (AgentResult | null)[] = []
+  readonly #options: BestOfOptions
+  readonly #tree: Tree
+
+  constructor(options: BestOfOptions, tree: Tree) {
+    this.#options = options
+    this.#tree = tree
+  }
+
+  candidate(index: number, variation: Variation): Candidate {
+    const { from } = this.#options
+    const name = variation.name ?? `attempt ${index + 1}`
+    if (from === undefined) return { name, attempt: async (...given) => await this.#fresh(index, variation, ...given) }
+    const origin = { log: from.log, stateDirectory: from.stateDirectory, memory: false }
+    return { name, attempt: async (...given) => await this.#goOn(index, variation, origin, ...given) }
+  }
+
+  /** When all have failed: others that go on from where the best of them began to, and know of the failures. */
+  async branches(reports: readonly CandidateReport[]): Promise<Candidate[]> {
+    const nodes = await this.#tree.next(reports)
+    return nodes.map(({ node, child }, offset) => {
+      const index = reports.length + offset
+      const { attempts } = this.#options
+      const variation = attempts[index % attempts.length] as Variation
+      const { log, memory, sandbox } = node.run
+      const origin = { log, memory, message: () => failureSummary(reports) }
+      return {
+        name: `${node.name}, branch ${child + 1}`,
+        origin: sandbox,
+        attempt: async (...given) => await this.#goOn(index, variation, origin, ...given),
+      }
+    })
+  }
+
+  async #fresh(index: number, variation: Variation, fork: Sandbox, context: AttemptContext): Promise<Uint8Array> {
+    const { task, workdir, verify, budget } = this.#options
+    const log = new MemoryEventLog()
+    const { directory, commit } = context.state
+    return await this.#work(
+      index,
+      { fork, log, context, stateDirectory: directory },
+      async (onEvent) =>
+        await startAgent({
+          ...this.#common(variation),
+          ...{ sandbox: fork, log, onEvent, task, workdir, stateDirectory: directory, base: commit },
+          ...(verify === undefined ? {} : { verify }),
+          ...(budget === undefined ? {} : { budget }),
+        }),
+    )
+  }
+
+  async #goOn(
+    index: number,
+    variation: Variation,
+    origin: Origin,
+    fork: Sandbox,
+    context: AttemptContext,
+  ): Promise<Uint8Array | void> {
+    const { memory, stateDirectory = context.state.directory } = origin
+    const { log } = await continueRun(origin, { sandbox: fork, memory })
+    const patch = await this.#work(
+      index,
+      { fork, log, context, stateDirectory },
+      async (onEvent) => await resumeAgent({ ...this.#common(variation), sandbox: fork, log, onEvent, stateDirectory }),
+    )
+    // Counted from where that run began, which is not the base.
+    return origin.stateDirectory === undefined ? patch : undefined
+  }
+
+  async #work(index: number, place: WorkPlace, begin: Begin): Promise<Uint8Array> {
+    const { onEvent, verify } = this.#options
+    const { signal } = place.context
+    const run = await begin((event) => {
+      onEvent?.(index, event)
+      this.#tree.watch(index, event, verify, async (given) => await run.fork(given))
+    })
+    const stop = (): void => run.stop('its result is of no use any more')
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    const result = await run.result
+    signal.throwIfAborted()
+    this.runs[index] = result
+    await this.#tree.keepEnd(index, { sandbox: place.fork, log: place.log, directory: place.stateDirectory })
+    if (result.diff.available) return result.diff.patch
+    throw new HearthError('file_failed', `${result.reason}: ${result.detail}; ${result.diff.reason}`)
+  }
+
+  #common({ model, temperature, hint }: Variation): Omit<ResumeOptions, 'sandbox'> {
+    const { tools, permissions, hooks, prices, shared } = this.#options
+    const given = { tools, permissions, hooks, prices, shared, temperature, instructions: hint }
+    const entries = Object.entries(given).filter(([, value]) => value !== undefined)
+    return { model, ...Object.fromEntries(entries) }
+  }
+}
+
+interface Origin {
+  readonly log: EventLog
+  readonly memory: boolean
+  readonly message?: () => string
+  readonly stateDirectory?: string
+}
+
+interface WorkPlace {
+  readonly fork: Sandbox
+  readonly log: EventLog
+  readonly context: AttemptContext
+  readonly stateDirectory: string
+}
+
+type Begin = (onEvent: (event: AgentEvent) => void) => Promise<AgentRun>

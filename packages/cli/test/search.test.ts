@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { HearthCommand } from './hearth-command.ts'
+
+let hearth: HearthCommand
+const directory = mkdtempSync(join(tmpdir(), 'hearth-search-cli-'))
+const repository = join(directory, 'repository')
+
+const fixedBy = (text: string): string =>
+  ['--- a/greet.sh', '+++ b/greet.sh', '@@ -1 +1 @@', '-echo helo', `+${text}`, ''].join('\n')
+const file = (name: string, content: string): string => {
+  const path = join(directory, name)
+  writeFileSync(path, content)
+  return path
+}
+const script = (name: string, new_string: string): string => {
+  const edit = { tool: 'edit', input: { path: 'greet.sh', old_string: 'helo', new_string } }
+  return `scripted:${file(name, JSON.stringify([{ calls: [edit] }, { calls: [{ tool: 'submit', input: { summary: 'x' } }] }]))}`
+}
+
+beforeAll(async () => {
+  hearth = await HearthCommand.create()
+  mkdirSync(repository)
+  writeFileSync(join(repository, 'greet.sh'), 'echo helo\n')
+  writeFileSync(join(repository, 'verify.sh'), 'test "$(sh greet.sh)" = hello\n')
+})
+afterAll(async () => {
+  await hearth[Symbol.asyncDispose]()
+  rmSync(directory, { recursive: true })
+})
+
+const where = ['--repo', repository, '--rung', 'process']
+
+interface Report {
+  readonly winner: number | null
+  readonly reason: string
+  readonly candidates: readonly { readonly name: string; readonly outcome: string; readonly patch: string }[]
+}
+
+describe('hearth search', () => {
+  it('shows what became of each, and gives the patch of the winner', async () => {
+    const [right, wrong] = [file('right.patch', fixedBy('echo hello')), file('wrong.patch', fixedBy('echo hallo'))]
+    const best = join(directory, 'best.patch')
+    const cheat = 'echo true > verify.sh'
+    const { code, stdout, stderr } = await hearth.run([
+      ...['search', wrong, right, '--try', cheat, '--target', 'sh verify.sh', '--diff', best],
+      ...where,
+    ])
+    expect(stderr).toContain('judging')
+    expect(stdout).toMatch(/^ +CANDIDATE +OUTCOME +LINES +AGREE +WHY\n/)
+    expect(stdout).toMatch(/wrong\.patch +failed +2 +still fails: target\n/)
+    expect(stdout).toMatch(/\n\* +\S+right\.patch +passed +2 +1\/1\n/)
+    expect(stdout).toMatch(/echo true > verify\.sh +failed +2 +still fails: target; edits tests, .*: verify\.sh\n/)
+    expect(stdout).toMatch(/\nwinner: .*right\.patch, the only one that passes/)
+    expect(code).toBe(0)
+    execFileSync('git', ['apply', '--check', best], { cwd: repository })
+    expect(readFileSync(join(repository, 'greet.sh'), 'utf8')).toBe('echo helo\n')
+  })
+
+  it('ends with 1 when there is no winner, as JSON too', async () => {
+    const { code, stdout } = await hearth.run([
+      'search',
+      '--try',
+      'true',
+      '--verify',
+      'sh verify.sh',
+      '--json',
+      ...where,
+    ])
+    const report = JSON.parse(stdout) as Report
+    expect(report).toMatchObject({ winner: null, candidates: [{ name: 'true', outcome: 'no_change' }] })
+    expect(code).toBe(1)
+  })
+
+  it('says what is missing', async () => {
+    const wrong = async (...args: string[]) => {
+      const { code, stderr } = await hearth.run(['search', ...args])
+      return [code, stderr] as const
+    }
+    expect(await wrong('--verify', 'true')).toEqual([1, expect.stringContaining('there is nothing to try')])
+    expect(await wrong('--try', 'true', ...where)).toEqual([1, expect.stringContaining('nothing to judge by')])
+    const target = await wrong('--try', 'true', '--target', 'true', ...where)
+    expect(target).toEqual([1, expect.stringContaining('target passes on the base already')])
+    const prepared = await wrong('--try', 'true', '--verify', 'true', '--prepare', 'echo why; exit 3', ...where)
+    expect(prepared).toEqual([1, expect.stringContaining('--prepare ended with 3: why')])
+    const both = await wrong('--try', 'true', '--verify', 'true', '--sandbox', 'sb_x', '--rung', 'process')
+    expect(both).toEqual([1, expect.stringContaining('--rung would make another one')])
+  })
+})
+
+describe('hearth agent --best-of', () => {
+  const task = ['agent', 'fix the greeting', ...where, '--verify', 'sh verify.sh']
+
+  it('gives the patch of the best attempt', async () => {
+    const models = ['--model', script('wrong.json', 'hallo'), '--with-model', script('right.json', 'hello')]
+    const { code, stdout, stderr } = await hearth.run([...task, '--best-of', '4', ...models])
+    expect(stderr).toMatch(/\[1\] > edit greet\.sh\n/)
+    expect(stderr).toMatch(/\n {3}attempt 1 +failed +2 +still fails: verify\n\* {2}attempt 2 +passed/)
+    expect(stderr).toMatch(/attempt 3 +not_tried/)
+    expect(stdout).toContain('+echo hello\n')
+    expect(code).toBe(0)
+  })
+
+  it('says that there is no winner, and gives no patch', async () => {
+    const model = script('only-wrong.json', 'hallo')
+    const { code, stdout } = await hearth.run([
+      ...task,
+      '--best-of',
+      '2',
+      '--model',
+      model,
+      '--json',
+      '--max-steps',
+      '3',
+    ])
+    const lines = stdout.trim().split('\n')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ attempt: 0, type: 'started' })
+    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ type: 'search', winner: null, spent: { steps: 3 } })
+    expect(code).toBe(1)
+  })
+
+  it('refuses what is only for several attempts', async () => {
+    const { code, stderr } = await hearth.run([...task, '--model', script('a.json', 'hello'), '--judge-model', 'x:y'])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('--judge-model is for several attempts')])
+  })
+})
