@@ -46,7 +46,15 @@ describe('hearth search', () => {
     const best = join(directory, 'best.patch')
     const cheat = 'echo true > verify.sh'
     const { code, stdout, stderr } = await hearth.run([
-      ...['search', wrong, right, '--try', cheat, '--target', 'sh verify.sh', '--diff', best],
+      'search',
+      wrong,
+      right,
+      '--try',
+      cheat,
+      '--target',
+      'sh verify.sh',
+      '--diff',
+      best,
       ...where,
     ])
     expect(stderr).toContain('judging')

@@ -102,7 +102,13 @@ class Agents {
       async (onEvent) =>
         await startAgent({
           ...this.#common(variation),
-          ...{ sandbox: fork, log, onEvent, task, workdir, stateDirectory: directory, base: commit },
+          sandbox: fork,
+          stateDirectory: directory,
+          base: commit,
+          log,
+          onEvent,
+          task,
+          workdir,
           ...(verify === undefined ? {} : { verify }),
           ...(budget === undefined ? {} : { budget }),
         }),
