@@ -23,9 +23,11 @@ export interface RawRequest {
   /** Pieces are sent one after the other; the request ends after the last, unless `open`. */
   readonly body?: readonly (string | Buffer)[]
   readonly open?: boolean
+  /** Which dialect is asked. Default: E2B's. */
+  readonly dialect?: 'e2b' | 'pandastack'
 }
 
-/** A server that speaks E2B's dialect, with a home of its own. Clients of E2B find it by the environment of this process. */
+/** A server that speaks E2B's dialect, and PandaStack's beside it, with a home of its own. Clients of E2B find it by the environment of this process. */
 export class E2bServer implements AsyncDisposable {
   readonly url: string
   readonly key: string
@@ -58,6 +60,10 @@ export class E2bServer implements AsyncDisposable {
     return new E2bServer(await serveAt(this.#server.home, {}, {}), this.key)
   }
 
+  get home(): string {
+    return this.#server.home
+  }
+
   /** Whether this host has the rung; asked by trying, since looking at all of them takes long. */
   async has(rung: string): Promise<boolean> {
     try {
@@ -87,23 +93,18 @@ export class E2bServer implements AsyncDisposable {
   }
 
   /** A request with exactly these headers, as no client would send it. */
-  async raw({ method = 'GET', path, headers = {}, body = [], open = false }: RawRequest): Promise<Reply> {
-    const { hostname, port } = new URL(this.url)
-    return await new Promise((resolve, reject) => {
-      const request = httpRequest({ host: hostname, port, method, path, headers, agent: false }, (answer) => {
-        const pieces: Buffer[] = []
-        answer.on('data', (piece: Buffer) => pieces.push(piece))
-        answer.once('end', () => {
-          request.destroy()
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(pieces) })
-        })
-        answer.once('error', reject)
-      })
-      request.once('error', reject)
-      for (const piece of body) request.write(piece)
-      if (!open) request.end()
-      else request.flushHeaders()
-    })
+  async raw(request: RawRequest): Promise<Reply> {
+    return await rawRequest(Number(new URL(this.dialect(request.dialect ?? 'e2b')).port), request)
+  }
+
+  /** The status of a request to another listener of this server. */
+  async rawAt(port: number, request: RawRequest): Promise<number> {
+    return (await rawRequest(port, request)).status
+  }
+
+  /** Where a dialect listens. */
+  dialect(name: 'e2b' | 'pandastack'): string {
+    return this.#server.dialects[name] ?? ''
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -124,5 +125,33 @@ export class E2bServer implements AsyncDisposable {
 
 async function serveAt(home: string, limits: Partial<HttpLimits>, webhooks: WebhookOptions): Promise<Server> {
   const e2b = { port: 0, domain: 'e2b.test', webhooks }
-  return await serve({ home, port: 0, prepare: false, logLevel: 'silent', limits, dialects: { e2b } })
+  return await serve({
+    home,
+    port: 0,
+    prepare: false,
+    logLevel: 'silent',
+    limits,
+    dialects: { e2b, pandastack: { port: 0 } },
+  })
+}
+
+async function rawRequest(
+  port: number,
+  { method = 'GET', path, headers = {}, body = [], open = false }: RawRequest,
+): Promise<Reply> {
+  return await new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (answer) => {
+      const pieces: Buffer[] = []
+      answer.on('data', (piece: Buffer) => pieces.push(piece))
+      answer.once('end', () => {
+        request.destroy()
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(pieces) })
+      })
+      answer.once('error', reject)
+    })
+    request.once('error', reject)
+    for (const piece of body) request.write(piece)
+    if (!open) request.end()
+    else request.flushHeaders()
+  })
 }

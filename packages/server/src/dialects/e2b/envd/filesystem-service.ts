@@ -3,7 +3,7 @@ import { HearthError, type FileInfo } from '@hearth/contract'
 import type { Message } from '../connect/messages.ts'
 import { entryOf, statEntry } from './entries.ts'
 import { resolvePath, type EnvdCall } from './envd-call.ts'
-import { serverStream, unary, type Rpc } from './rpc.ts'
+import { serverStream, timeLimit, unary, type Rpc } from './rpc.ts'
 import { eventsOf } from './watchers.ts'
 
 const MOST_DEPTH = 1024
@@ -35,6 +35,7 @@ export const FILESYSTEM_SERVICE: Readonly<Record<string, Rpc>> = {
     const { changes, watched } = await watch(call, request)
     return {
       stop: () => void changes[Symbol.asyncDispose](),
+      deadlineMs: timeLimit(call),
       work: async (send) => {
         await send({ start: {} })
         for await (const change of changes) {

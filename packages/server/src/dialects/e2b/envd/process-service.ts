@@ -2,7 +2,7 @@ import { HearthError, type Process, type ProcessExit, type SpawnOptions } from '
 import type { Draft, Message } from '../connect/messages.ts'
 import { toE2bId } from '../ids.ts'
 import { resolvePath, type EnvdCall } from './envd-call.ts'
-import { clientStream, serverStream, unary, type Rpc, type Streaming } from './rpc.ts'
+import { clientStream, serverStream, timeLimit, unary, type Rpc, type Streaming } from './rpc.ts'
 
 /** An offset behind all output: whoever connects reads only what comes. */
 const AT_THE_END = Number.MAX_SAFE_INTEGER
@@ -53,7 +53,7 @@ async function start(call: EnvdCall, request: Message<'StartRequest'>): Promise<
 async function optionsOf(call: EnvdCall, request: Message<'StartRequest'>): Promise<SpawnOptions> {
   const { sandbox, user } = call
   const { process: config, pty, stdin } = request
-  const timeoutMs = Number(call.incoming.headers['connect-timeout-ms'] ?? 0)
+  const timeoutMs = timeLimit(call)
   const size = pty?.size
   return {
     env: {
@@ -66,7 +66,7 @@ async function optionsOf(call: EnvdCall, request: Message<'StartRequest'>): Prom
     ...(config?.cwd === undefined || config.cwd === '' ? {} : { cwd: await resolvePath(call, config.cwd) }),
     ...(user === null ? {} : { user }),
     ...(pty === undefined ? {} : { pty: { rows: size?.rows || 24, cols: size?.cols || 80 } }),
-    ...(Number.isSafeInteger(timeoutMs) && timeoutMs > 0 ? { timeoutMs } : {}),
+    ...(timeoutMs === null ? {} : { timeoutMs }),
   }
 }
 
@@ -82,6 +82,7 @@ type Following = Streaming<'ProcessEvents'> & AsyncDisposable
 function following(process: Process, terminal: boolean): Following {
   return {
     stop: () => void process.detach(),
+    deadlineMs: null,
     work: async (send) => {
       await send({ event: { start: { pid: process.pid } } })
       for await (const { stream, data } of process.output) {

@@ -35,9 +35,13 @@ export function unary<Request extends MessageName, Response extends MessageName>
   return { scope, stream: false, handle }
 }
 
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 /** What a streaming call does with its stream; `stop` is called when the client has gone or the server ends. */
 export interface Streaming<Response extends MessageName> {
   readonly stop: (reason: HearthError) => void
+  /** When the client wants it to end; null for never, or where the work itself sees to it. */
+  readonly deadlineMs: number | null
   readonly work: (send: (message: Draft<Response>) => Promise<void>) => Promise<void>
 }
 
@@ -69,7 +73,7 @@ export function serverStream<Request extends MessageName, Response extends Messa
 async function run<Name extends MessageName>(
   { operation }: EnvdCall,
   stream: RpcStream<Name>,
-  { stop, work }: Streaming<Name>,
+  { stop, work, deadlineMs }: Streaming<Name>,
 ): Promise<void> {
   const stopped: HearthError[] = []
   const once = (reason: HearthError): void => {
@@ -77,17 +81,28 @@ async function run<Name extends MessageName>(
   }
   onceGone(operation, once)
   operation.streams(once)
+  const late = (): void => once(new HearthError('timeout', 'the call took longer than its time limit'))
+  const timer = deadlineMs === null ? undefined : setTimeout(late, Math.min(deadlineMs, LONGEST_TIMER_MS))
   try {
     await work((message) => stream.send(message))
     const reason = stopped[0] ?? null
-    stream.end(reason === null ? null : operation.failed(reason))
+    if (reason !== null && reason.code !== 'timeout') operation.failed(reason)
+    stream.end(reason)
   } catch (error) {
     const failure = asHearthError(stopped[0] ?? error)
     // A command that ran too long is what its caller asked for, and no failure of the server.
     if (failure.code !== 'timeout') operation.failed(failure)
     if (['sandbox_ended', 'link_lost'].includes(failure.code)) stream.reset()
     else stream.end(failure)
+  } finally {
+    clearTimeout(timer)
   }
+}
+
+/** How long the client gives a call; null for any time. */
+export function timeLimit({ incoming }: UserlessCall): number | null {
+  const milliseconds = Number(incoming.headers['connect-timeout-ms'] ?? 0)
+  return Number.isSafeInteger(milliseconds) && milliseconds > 0 ? milliseconds : null
 }
 
 /** Many messages in, one out. */
