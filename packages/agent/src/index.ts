@@ -1,6 +1,7 @@
 /** The coding agent: a loop over a model and a sandbox. */
 export { resumeAgent, startAgent } from './loop/agent.ts'
 export type { AgentRun } from './loop/agent-run.ts'
+export { workOn, type Kept, type KeptOptions } from './loop/kept-run.ts'
 export { forkRun, type ForkedRun, type ForkRunOptions } from './loop/fork-run.ts'
 export type {
   AgentOptions,
@@ -14,6 +15,7 @@ export type {
 export { SharedBudget, type Reservation, type Use } from './budget/shared-budget.ts'
 export type { Changes } from './changes/changes.ts'
 export { MemoryEventLog, type EventLog } from './events/event-log.ts'
+export { KeptEventLog } from './events/kept-event-log.ts'
 export { FileEventLog } from './events/file-event-log.ts'
 export { openModel, type OpenModelOptions } from './models/open-model.ts'
 export { ScriptedModel, type Script } from './models/scripted-model.ts'

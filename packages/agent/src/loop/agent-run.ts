@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { HearthError, type BudgetLimits } from '@hearth/contract'
+import { HearthError, type BudgetLimits, type RunMessage } from '@hearth/contract'
 import type { ChangeTracker } from '../changes/change-tracker.ts'
 import { DEFAULT_TOOLS, submit } from '../tools/toolbox.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
@@ -7,6 +7,7 @@ import { askModel } from './ask-model.ts'
 import { Boundary } from './boundary.ts'
 import { compact, isFull } from './compaction.ts'
 import { Control } from './control.ts'
+import { endProcesses } from './end-processes.ts'
 import { forkRun, type ForkedRun, type ForkRunOptions } from './fork-run.ts'
 import { nextMove, type Stop } from './next-move.ts'
 import type { AgentResult, Diff, ResumeOptions } from './options.ts'
@@ -35,6 +36,7 @@ export class AgentRun {
   readonly #tools: readonly Tool[]
   readonly #readOffsets = new Map<number, number>()
   readonly #boundary = new Boundary()
+  #told: Promise<unknown> = Promise.resolve()
 
   constructor(options: ResumeOptions, recorder: Recorder, started: Started, tracker: ChangeTracker) {
     this.#options = options
@@ -44,12 +46,22 @@ export class AgentRun {
     const tools = options.tools ?? DEFAULT_TOOLS
     this.#tools = tools.includes(submit) ? tools : [...tools, submit]
     this.id = recorder.state.run
+    for (const message of options.told ?? []) this.tell(message)
     this.result = this.#run()
   }
 
   /** The number of the last message of a person that took effect. */
   get message(): number {
     return this.#state.message
+  }
+
+  /** What a person tells it. It is carried out in the order of the messages, except that a stop waits for nothing. */
+  tell({ kind, text, number }: RunMessage): void {
+    if (kind === 'stop') this.stop(text === '' ? undefined : text, number)
+    else if (kind === 'resume') this.resume(number)
+    else if (kind === 'pause') this.#told = Promise.all([this.#told, this.pause(number)])
+    // What cannot be written down is the end of the run, which its result tells; one that has ended needs no message.
+    else this.#told = this.#told.then(() => this.steer(text, number)).catch(() => undefined)
   }
 
   /** After what is being done now. Resolves when it is written down, or taken back. `message`: that of a person who asked for it. */
@@ -260,7 +272,7 @@ export class AgentRun {
     const { stopped, submission } = this.#state
     if (stopped === null) throw new HearthError('internal', 'the run has not ended')
     if (this.#state.result !== null) return resultOf(this.#state.result)
-    await this.#endProcesses()
+    await endProcesses(this.#options.sandbox, this.#state.processes)
     const result: AgentResult = {
       reason: stopped.reason,
       detail: stopped.detail,
@@ -271,19 +283,6 @@ export class AgentRun {
     }
     await this.#recorder.record(resultBody(result))
     return result
-  }
-
-  /** What was left running would go on changing what the difference is made of. */
-  async #endProcesses(): Promise<void> {
-    for (const id of this.#state.processes) {
-      try {
-        await using process = await this.#options.sandbox.attach(id)
-        await process.kill()
-      } catch (error) {
-        // It has ended already, or the sandbox has: either way it does not run.
-        if (!HearthError.isInstance(error)) throw error
-      }
-    }
   }
 }
 

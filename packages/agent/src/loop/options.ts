@@ -1,4 +1,4 @@
-import type { AgentEvent, BudgetLimits, RunId, Sandbox, StopReason } from '@hearth/contract'
+import type { AgentEvent, BudgetLimits, RunId, RunMessage, Sandbox, StopReason } from '@hearth/contract'
 import type { SharedBudget } from '../budget/shared-budget.ts'
 import type { ChangeLimits } from '../changes/change-tracker.ts'
 import type { Changes } from '../changes/changes.ts'
@@ -49,6 +49,8 @@ export interface ResumeOptions {
   /** Tokens of one reply at the most. Default 16,384. */
   readonly maxOutputTokens?: number
   readonly changeLimits?: ChangeLimits
+  /** What people have told it while nobody worked on it: it counts before anything else is done. */
+  readonly told?: readonly RunMessage[]
   /** Told of each event after it was written down. */
   readonly onEvent?: (event: AgentEvent) => void
 }
