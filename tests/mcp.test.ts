@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import { CLIENTS, configurationFor, httpServer } from '@hearth/mcp'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ApiProcess } from './support/api-process.ts'
-
-const PROGRAM = join(import.meta.dirname, '../packages/cli/bin/hearth.js')
+import { callTool as call, overStdioAs } from './support/mcp-client.ts'
 
 let server: ApiProcess
 beforeAll(async () => {
@@ -17,29 +15,7 @@ beforeAll(async () => {
 afterAll(async () => await server[Symbol.asyncDispose]())
 
 /** A client of a server that it has started, as editors do. */
-async function overStdio(...args: string[]): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' })
-  const env = { ...(process.env as Record<string, string>), ...server.environment }
-  const command = { command: process.execPath, args: [PROGRAM, 'mcp', ...args], env }
-  await client.connect(new StdioClientTransport(command))
-  return client
-}
-
-interface Called {
-  readonly text: string
-  readonly structured: Record<string, unknown>
-  readonly failed: boolean
-}
-
-async function call(client: Client, name: string, input: Record<string, unknown> = {}): Promise<Called> {
-  const result = await client.callTool({ name, arguments: input })
-  const [first] = result.content
-  return {
-    text: first?.type === 'text' ? first.text : '',
-    structured: (result.structuredContent ?? {}) as Record<string, unknown>,
-    failed: result.isError === true,
-  }
-}
+const overStdio = async (...args: string[]): Promise<Client> => await overStdioAs(server, 'legacy', ...args)
 
 describe.each(['process', 'container'])('one sandbox on %s', (rung) => {
   let client: Client
@@ -64,6 +40,7 @@ describe.each(['process', 'container'])('one sandbox on %s', (rung) => {
       'process_output',
       'read',
       'snapshot',
+      'submit',
       'write',
     ])
     for (const tool of tools) {
@@ -124,6 +101,20 @@ describe.each(['process', 'container'])('one sandbox on %s', (rung) => {
       snapshot: expect.stringMatching(/^sn_/) as string,
     })
     expect((await call(client, 'port_url', { port: 8000 })).structured['url']).toContain('8000')
+  })
+
+  it('gives what was done in a repository as a patch', async () => {
+    const begin = 'git init -q /tmp/repo && cd /tmp/repo && git config user.email a@b && git config user.name a'
+    await call(client, 'exec', { command: `${begin} && echo one > a && git add a && git commit -qm one` })
+    expect((await call(client, 'submit', { path: '/tmp/repo' })).text).toContain('nothing has changed')
+    await call(client, 'write', { path: '/tmp/repo/a', content: 'two\n' })
+    await call(client, 'write', { path: '/tmp/repo/new', content: 'new\n' })
+    const { structured, text } = await call(client, 'submit', { path: '/tmp/repo' })
+    expect(structured).toMatchObject({ files: ['a', 'new'], truncated: false })
+    expect(text).toMatch(/-one\n\+two/)
+    const applied = 'git stash -qu && git apply /tmp/hearth-output/submit.patch && cat a new'
+    expect((await call(client, 'exec', { command: applied, cwd: '/tmp/repo' })).text).toContain('two\nnew')
+    expect(await call(client, 'submit', { path: '/tmp' })).toMatchObject({ failed: true })
   })
 
   it('reaches no sandbox but its own, and refuses what is not asked properly', async () => {
@@ -199,6 +190,25 @@ describe('the configuration of a client', () => {
     expect(content).toContain('other')
     expect(content).toContain('/opt/hearth.js')
     rmSync(home, { recursive: true })
+  })
+
+  it('keeps what a person has added to the entry, and refuses forms that it would break', () => {
+    const options = { project: '/p', home: '/h', launch }
+    const json = '{"mcpServers": {"hearth": {"command": "old", "env": {"HEARTH_URL": "x"}}}}'
+    const made = configurationFor('cursor', { ...options, read: () => json })
+    expect(JSON.parse(made.content)).toMatchObject({
+      mcpServers: { hearth: { command: '/usr/bin/node', env: { HEARTH_URL: 'x' } } },
+    })
+    const toml = '[mcp_servers.hearth]\ncommand = "old"\n\n[mcp_servers.hearth.env]\nHEARTH_URL = "x"\n'
+    const merged = configurationFor('codex', { ...options, read: () => toml }).content
+    expect([merged.includes('"old"'), merged.includes('HEARTH_URL = "x"')]).toEqual([false, true])
+    for (const text of [
+      'mcp_servers = {}\n',
+      '[mcp_servers."hearth"]\n',
+      '[mcp_servers]\nhearth = { command = "x" }\n',
+    ]) {
+      expect(() => configurationFor('codex', { ...options, read: () => text }), text).toThrow(/by hand/)
+    }
   })
 
   it('leaves a file alone that it cannot read', () => {

@@ -19,8 +19,13 @@ export interface HttpOptions {
   /** What sandboxes are made of, unless a call says otherwise. */
   readonly spec?: CreateSandbox
   readonly hearth?: Omit<HearthOptions, 'url' | 'apiKey'>
+  /** How long a client may take to send a request. Default 30 seconds. */
+  readonly requestMs?: number
 }
 
+const REQUEST_MS = 30_000
+/** A file that a tool writes is in one request. */
+const REQUEST_BYTES = 4 * 1024 * 1024
 /** How many keys are remembered: what tools remember of a sandbox goes with the oldest. */
 const SESSIONS = 256
 
@@ -30,7 +35,9 @@ const SESSIONS = 256
  */
 export function httpServer(options: HttpOptions): Server {
   const listener = getRequestListener(handlerOf(options))
-  return createServer((request, response) => void listener(request, response))
+  const requestTimeout = options.requestMs ?? REQUEST_MS
+  const bounds = { requestTimeout, headersTimeout: requestTimeout, connectionsCheckingInterval: requestTimeout / 4 }
+  return createServer(bounds, (request, response) => void listener(request, response))
 }
 
 function handlerOf({ url, version, spec = {}, hearth }: HttpOptions): (request: Request) => Promise<Response> {
@@ -44,7 +51,9 @@ function handlerOf({ url, version, spec = {}, hearth }: HttpOptions): (request: 
     if (sessions.size > SESSIONS && oldest !== undefined) sessions.delete(oldest)
     return session
   }
-  const handler = createMcpHandler(({ requestInfo }) => makeServer(sessionOf(bearer(requestInfo) ?? ''), version))
+  const handler = createMcpHandler(({ requestInfo }) => makeServer(sessionOf(bearer(requestInfo) ?? ''), version), {
+    maxRequestBodySize: REQUEST_BYTES,
+  })
   return async (request) => {
     const refused =
       hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??

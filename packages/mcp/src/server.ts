@@ -4,6 +4,7 @@ import { addTool } from './tool.ts'
 import { FILE_TOOLS } from './tools/agent-tools.ts'
 import { COMMAND_TOOLS } from './tools/commands.ts'
 import { MACHINE_TOOLS } from './tools/machine.ts'
+import { SUBMIT_TOOLS } from './tools/submit.ts'
 import { SANDBOXES_TOOLS } from './tools/sandboxes.ts'
 
 const INSTRUCTIONS = {
@@ -11,7 +12,7 @@ const INSTRUCTIONS = {
   many: 'These tools work in sandboxes: isolated computers, not the machine of the person you talk to. Make one with create_sandbox and name it in the other calls.',
 } as const
 
-const SANDBOX_TOOLS = [...COMMAND_TOOLS, ...FILE_TOOLS, ...MACHINE_TOOLS]
+const SANDBOX_TOOLS = [...COMMAND_TOOLS, ...FILE_TOOLS, ...MACHINE_TOOLS, ...SUBMIT_TOOLS]
 const ALL_TOOLS = [...SANDBOX_TOOLS, ...SANDBOXES_TOOLS]
 
 /** The tools of one session, for one connection or one request. */

@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { once } from 'node:events'
@@ -86,12 +87,26 @@ export async function install(client: Client, options: InstallOptions): Promise<
   const launch = { command: process.execPath, args: [program, 'mcp', ...(options.multi === true ? ['--multi'] : [])] }
   const { path, content } = configured(client, launch)
   if (options.print !== true) {
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, content)
+    replaceFile(path, content)
   }
   const people = (): string => `${options.print === true ? 'would write' : 'wrote'} ${path}:\n${content}`
   await presentOne(options, { id: path, json: { client, path, content, written: options.print !== true }, people })
   return 0
+}
+
+/** Whole or not at all, with the rights that it had; a link stays one, and what it leads to is replaced. */
+function replaceFile(path: string, content: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  const target = existsSync(path) ? realpathSync(path) : path
+  const mode = existsSync(target) ? statSync(target).mode & 0o777 : 0o644
+  const draft = `${target}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(draft, content, { mode, flag: 'wx' })
+    renameSync(draft, target)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
 }
 
 function configured(client: Client, launch: { command: string; args: string[] }): ReturnType<typeof configurationFor> {

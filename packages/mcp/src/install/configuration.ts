@@ -47,26 +47,43 @@ function jsonConfiguration(
 ): Configuration {
   const before = parsed(path, read(path))
   const servers = before[key] ?? {}
-  if (typeof servers !== 'object' || Array.isArray(servers)) throw new Error(`${path}: ${key} is not an object`)
-  return { path, content: `${JSON.stringify({ ...before, [key]: { ...servers, hearth: entry } }, null, 2)}\n` }
+  if (!isObject(servers)) throw new Error(`${path}: ${key} is not an object`)
+  // What a person has added to the entry, such as an environment, stays.
+  const old = servers['hearth']
+  const merged = { ...(isObject(old) ? old : {}), ...entry }
+  return { path, content: `${JSON.stringify({ ...before, [key]: { ...servers, hearth: merged } }, null, 2)}\n` }
 }
 
 function parsed(path: string, text: string | null): Record<string, unknown> {
   if (text === null || text.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+    if (isObject(value)) return value
   } catch {
     // Said below, with what to do about it.
   }
   throw new Error(`${path} is not plain JSON: add the server there by hand, as --print shows it`)
 }
 
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** A table of its own at the end; one that is there already is replaced, up to the next table. */
 function tomlConfiguration(path: string, launch: Launch, { read }: Pick<ConfigurationOptions, 'read'>): Configuration {
-  const kept = (read(path) ?? '').split('\n')
+  const text = read(path) ?? ''
+  // Forms of the same table that are not taken apart here: a second one would make the whole file invalid.
+  if (
+    /^\s*(mcp_servers\s*=|mcp_servers\.hearth\s*=|\[mcp_servers\]\s*\n(?:[^[]*\n)?\s*hearth\b|\[\s*mcp_servers\s*\.\s*["']hearth)/m.test(
+      text,
+    )
+  ) {
+    throw new Error(`${path} has its servers in another form: add this one by hand, as --print shows it`)
+  }
+  const kept = text.split('\n')
   const start = kept.findIndex((line) => line.trim() === '[mcp_servers.hearth]')
   if (start !== -1) {
+    // Tables below it, such as its environment, are the person's and stay.
     const length = kept.slice(start + 1).findIndex((line) => line.trimStart().startsWith('['))
     kept.splice(start, length === -1 ? kept.length - start : length + 1)
   }
