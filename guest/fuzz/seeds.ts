@@ -29,6 +29,7 @@ const spawn = {
   timeoutMilliseconds: 0n,
   rows: 0,
   cols: 0,
+  policy: '',
 }
 const configure = {
   hostname: 'h',

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "confine.h"
 #include "oom-score.h"
 #include "raw-calls.h"
 #include "supervision.h"
@@ -81,6 +82,9 @@ static int prepare_and_execute(const struct launch *launch, uint32_t *stage) {
   if (launch->raise_oom_score) raise_oom_score();
   if (launch->set_open_files) raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &launch->open_files, NULL);
   if (launch->set_pids) raw_call(SYS_prlimit64, 0, RLIMIT_NPROC, &launch->pids, NULL);
+  *stage = STAGE_CONFINE;
+  error = launch->confined ? confine(launch->own_kernel) : 0;
+  if (error) return error;
   *stage = STAGE_USER;
   error = launch->switch_user ? become(&launch->user) : 0;
   if (error) return error;

@@ -3,16 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "channel.h"
 #include "children.h"
 #include "configure.h"
@@ -22,8 +20,10 @@
 #include "kernel.h"
 #include "link.h"
 #include "loop.h"
+#include "loopback.h"
 #include "machine/machine.h"
 #include "network/network.h"
+#include "network/own-network.h"
 #include "oom-score.h"
 #include "process.h"
 #include "session.h"
@@ -34,30 +34,21 @@
 #include "supervision.h"
 #include "users.h"
 
-// A program in the sandbox expects its own loopback; where the runtime has brought it up, or forbids it, nothing is lost.
-static void bring_loopback_up(void) {
-  int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return;
-  struct ifreq request = {.ifr_name = "lo"};
-  if (ioctl(descriptor, SIOCGIFFLAGS, &request) == 0 && !(request.ifr_flags & IFF_UP)) {
-    request.ifr_flags |= IFF_UP | IFF_RUNNING;
-    ioctl(descriptor, SIOCSIFFLAGS, &request);
-  }
-  close(descriptor);
-}
-
 static bool prepare(struct machine *machine) {
   descriptors_fill_standard();
+  // Root of a kernel of its own has them all.
+  if (!machine->own_kernel && !capabilities_keep_own()) return false;
   resource_limits_open();
   oom_score_open(machine->own_kernel);
   umask(022);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!loop_open() || !children_open() || !supervision_open(process_take_reports)) return false;
-  bring_loopback_up();
+  loopback_bring_up();
   statistics_open();
   freeze_open(machine->changes);
   identity_open(machine->own_kernel);
-  session_set_features((users_can_switch() ? FEATURE_SWITCH_USERS : 0) | (machine->own_kernel ? FEATURE_OWN_KERNEL : 0));
+  session_set_features((users_can_switch() ? FEATURE_SWITCH_USERS : 0) | (machine->own_kernel ? FEATURE_OWN_KERNEL : 0) |
+                       (own_network_is_possible() ? FEATURE_OWN_NETWORKS : 0));
   int ignored = chdir("/");
   (void)ignored;
   return spawn_open(machine->own_kernel) && link_open(machine->input, machine->output, machine->own_kernel);

@@ -57,6 +57,7 @@ enum message_type {
   MESSAGE_LOOKUP = 71,
   MESSAGE_ADDRESS = 72,
   MESSAGE_DIAL = 73,
+  MESSAGE_NARROWED = 74,
   MESSAGE_KEEPER_PREPARE = 240,
   MESSAGE_KEEPER_LAUNCH = 241,
   MESSAGE_KEEPER_END = 242,
@@ -258,6 +259,7 @@ struct message_spawn {
   uint64_t timeout_milliseconds;
   uint16_t rows;
   uint16_t cols;
+  struct slice policy;
 };
 static inline bool decode_spawn(struct slice payload, struct message_spawn *message) {
   struct reader reader = {payload.bytes, payload.length, true};
@@ -269,6 +271,7 @@ static inline bool decode_spawn(struct slice payload, struct message_spawn *mess
   message->timeout_milliseconds = wire_read_u64(&reader);
   message->rows = wire_read_u16(&reader);
   message->cols = wire_read_u16(&reader);
+  message->policy = wire_read_string(&reader);
   return reader.ok && reader.left == 0;
 }
 static inline bool encode_spawn(struct buffer *out, uint32_t channel, const struct message_spawn *message) {
@@ -281,6 +284,7 @@ static inline bool encode_spawn(struct buffer *out, uint32_t channel, const stru
   wire_write_u64(out, message->timeout_milliseconds);
   wire_write_u16(out, message->rows);
   wire_write_u16(out, message->cols);
+  wire_write_string(out, message->policy);
   return wire_end(out, frame);
 }
 
@@ -939,15 +943,18 @@ static inline bool encode_network(struct buffer *out, uint32_t channel, const st
 
 struct message_lookup {
   struct slice name;
+  uint32_t scope;
 };
 static inline bool decode_lookup(struct slice payload, struct message_lookup *message) {
   struct reader reader = {payload.bytes, payload.length, true};
   message->name = wire_read_string(&reader);
+  message->scope = wire_read_u32(&reader);
   return reader.ok && reader.left == 0;
 }
 static inline bool encode_lookup(struct buffer *out, uint32_t channel, const struct message_lookup *message) {
   size_t frame = wire_begin(out, 71, channel);
   wire_write_string(out, message->name);
+  wire_write_u32(out, message->scope);
   return wire_end(out, frame);
 }
 
@@ -972,12 +979,14 @@ struct message_dial {
   uint32_t address;
   uint16_t port;
   uint32_t process;
+  uint32_t scope;
 };
 static inline bool decode_dial(struct slice payload, struct message_dial *message) {
   struct reader reader = {payload.bytes, payload.length, true};
   message->address = wire_read_u32(&reader);
   message->port = wire_read_u16(&reader);
   message->process = wire_read_u32(&reader);
+  message->scope = wire_read_u32(&reader);
   return reader.ok && reader.left == 0;
 }
 static inline bool encode_dial(struct buffer *out, uint32_t channel, const struct message_dial *message) {
@@ -985,6 +994,24 @@ static inline bool encode_dial(struct buffer *out, uint32_t channel, const struc
   wire_write_u32(out, message->address);
   wire_write_u16(out, message->port);
   wire_write_u32(out, message->process);
+  wire_write_u32(out, message->scope);
+  return wire_end(out, frame);
+}
+
+struct message_narrowed {
+  uint32_t process;
+  struct slice policy;
+};
+static inline bool decode_narrowed(struct slice payload, struct message_narrowed *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->process = wire_read_u32(&reader);
+  message->policy = wire_read_string(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_narrowed(struct buffer *out, uint32_t channel, const struct message_narrowed *message) {
+  size_t frame = wire_begin(out, 74, channel);
+  wire_write_u32(out, message->process);
+  wire_write_string(out, message->policy);
   return wire_end(out, frame);
 }
 

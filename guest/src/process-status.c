@@ -7,6 +7,7 @@
 #include "children.h"
 #include "signals.h"
 #include "machine/limits.h"
+#include "network/scope.h"
 #include "process.h"
 #include "spawn.h"
 #include "supervision.h"
@@ -15,6 +16,8 @@ static const char *stage_text(uint32_t stage) {
   switch (stage) {
     case STAGE_TERMINAL:
       return "controlling terminal";
+    case STAGE_CONFINE:
+      return "cannot confine to a network of its own";
     case STAGE_USER:
       return "cannot become the user";
     case STAGE_DIRECTORY:
@@ -97,6 +100,7 @@ void process_supervisor_ended(struct process *process) {
     else exited(process, SIGKILL, monotonic_now());
   }
   process_release_supervision(process);
+  scope_release(process->number);
   signals_tree_gone(process->number);
   process->supervisor_gone = true;
   process_release_if_done(process);

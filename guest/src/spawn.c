@@ -9,6 +9,7 @@
 #include "attach.h"
 #include "command.h"
 #include "configure.h"
+#include "network/scope.h"
 #include "oom-score.h"
 #include "paths.h"
 #include "process.h"
@@ -20,6 +21,7 @@
 #define FLAG_TERMINAL 1u
 #define FLAG_MERGE 2u
 #define FLAG_INPUT 4u
+#define FLAG_OWN_NETWORK 8u
 #define ARGV_KEPT 1024u
 
 static int null_descriptor = -1;
@@ -93,7 +95,11 @@ static int start(struct process *process, const struct message_spawn *message) {
   process->started_wall = wall_now();
   process->started_monotonic = monotonic_now();
   if (error) return error;
+  const struct scope *scope = scope_find(supervision->launch.confined ? process->number : 0);
+  error = scope_enter(scope);
+  if (error) return error;
   process->supervisor = supervision_start(supervision);
+  scope_leave(scope);
   return process->supervisor < 0 ? -process->supervisor : 0;
 }
 
@@ -105,8 +111,10 @@ static void spawn(uint32_t channel, const struct message_spawn *message, struct 
   }
   process->supervision = supervision;
   keep_argv(process, message->argv);
-  int error = start(process, message);
+  int error = supervision->launch.confined ? scope_create(process->number, message->policy) : 0;
+  if (!error) error = start(process, message);
   if (error) {
+    scope_release(process->number);
     process->supervisor_gone = true;
     process->state = PROCESS_ENDED;
     source_close(&process->output);
@@ -143,7 +151,8 @@ static int prepare(struct supervision *supervision, const struct message_spawn *
   launch->switch_user = !users_is_own(user) || (user->group_count && users_can_switch());
   launch->raise_oom_score = oom_score_is_raised_by_commands();
   // Elsewhere the policy of scheduling is the host's.
-  launch->supervisor_gives_way = own_kernel;
+  launch->supervisor_gives_way = launch->own_kernel = own_kernel;
+  launch->confined = message->flags & FLAG_OWN_NETWORK;
   resource_limits_prepare(launch);
   return 0;
 }

@@ -13,7 +13,7 @@
 #define TREE_SIGNAL (SIGRTMIN + 3)
 
 // What could not be done before the program was executed.
-enum launch_stage { STAGE_FORK, STAGE_TERMINAL, STAGE_USER, STAGE_DIRECTORY, STAGE_EXECUTE };
+enum launch_stage { STAGE_FORK, STAGE_TERMINAL, STAGE_CONFINE, STAGE_USER, STAGE_DIRECTORY, STAGE_EXECUTE };
 
 // All that the new process needs, prepared by the guest and not changed while the supervisor lives. The descriptors are the guest's.
 struct launch {
@@ -23,6 +23,7 @@ struct launch {
   const char *directory;
   struct user user;
   bool switch_user, terminal, raise_oom_score, set_open_files, set_pids, supervisor_gives_way;
+  bool confined, own_kernel;
   struct rlimit open_files, pids;
   int input, output, error;
 };

@@ -221,6 +221,7 @@ export const SPAWN: Messages['Spawn'] = {
   timeoutMilliseconds: 0n,
   rows: 0,
   cols: 0,
+  policy: '',
 }
 export const DEFAULT_MODE = 0xffffffff
 export { WINDOW }

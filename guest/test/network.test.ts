@@ -193,7 +193,7 @@ print(s.makefile('rb').read().decode())`
     await server.expect('Output')
     const beside = await python(talk(1), '65534:65534')
     const commands = [first, second, mapped, beside]
-    expect(dialed).toEqual(commands.map(({ process }) => ({ address: ADDRESS, port: PORT, process })))
+    expect(dialed).toEqual(commands.map(({ process }) => ({ address: ADDRESS, port: PORT, process, scope: 0 })))
   })
 
   it('are reset when the host closes them, and refused on other ports, addresses and without a host', async () => {

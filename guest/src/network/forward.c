@@ -40,22 +40,24 @@ static void refuse(int descriptor) {
   close(descriptor);
 }
 
-static void carry(int descriptor, uint32_t address, uint16_t port, const struct sockaddr_in *peer) {
+static void carry(int descriptor, uint32_t scope, uint32_t address, uint16_t port, const struct sockaddr_in *peer) {
   struct socket_channel *connection = serving ? calloc(1, sizeof *connection) : NULL;
   if (!connection) return refuse(descriptor);
   connection->socket.fd = descriptor;
   channel_open_own(&connection->channel, &kind);
   if (++count == FORWARD_LIMIT) names_accept(false);
-  struct message_dial dial = {address, port, owner_of(ntohl(peer->sin_addr.s_addr), ntohs(peer->sin_port), address, port)};
+  // In a network of its own there is nobody else.
+  uint32_t owner = scope ? scope : owner_of(ntohl(peer->sin_addr.s_addr), ntohs(peer->sin_port), address, port);
+  struct message_dial dial = {address, port, owner, scope};
   encode_dial(link_output(), connection->channel.id, &dial);
   socket_channel_begin(connection);
 }
 
-void forward_accept(int listener, uint32_t address, uint16_t port) {
+void forward_accept(int listener, uint32_t scope, uint32_t address, uint16_t port) {
   struct sockaddr_in peer;
   socklen_t length = sizeof peer;
   int descriptor = accept4(listener, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (descriptor >= 0) return carry(descriptor, address, port, &peer);
+  if (descriptor >= 0) return carry(descriptor, scope, address, port, &peer);
   // They wait in the kernel meanwhile.
   if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
     names_accept(false);

@@ -9,14 +9,13 @@
 #include "loop.h"
 #include "network/forward.h"
 
-#define BUCKETS 256u
 #define BACKLOG 128
 // 127.64.0.0/10
 #define LOOPBACK_PREFIX (0x7f400000u >> 22)
 
 struct listener {
   struct source source;
-  uint32_t address;
+  uint32_t scope, address;
   uint16_t port;
   bool wanted;
   struct listener *next;
@@ -29,27 +28,26 @@ struct name {
   char text[DNS_NAME_BYTES];
 };
 
-static struct name *buckets[BUCKETS];
 static uint32_t name_count, listener_count;
 static bool accepting = true;
 
-static struct name **place_of(const char *text) {
+static struct name **place_of(struct scope *scope, const char *text) {
   uint32_t hash = 2166136261u;
   for (const char *at = text; *at; at++) hash = (hash ^ (uint8_t)*at) * 16777619u;
-  struct name **place = &buckets[hash % BUCKETS];
+  struct name **place = &scope->names[hash % NAME_BUCKETS];
   while (*place && strcmp((*place)->text, text) != 0) place = &(*place)->next;
   return place;
 }
 
-uint32_t names_find(const char *text) {
-  struct name *name = *place_of(text);
+uint32_t names_find(struct scope *scope, const char *text) {
+  struct name *name = *place_of(scope, text);
   return name ? name->address : 0;
 }
 
 static void connection_waits(struct source *source, uint32_t events) {
   (void)events;
   struct listener *listener = OWNER(source, struct listener, source);
-  forward_accept(source->fd, listener->address, listener->port);
+  forward_accept(source->fd, listener->scope, listener->address, listener->port);
 }
 
 static int listen_at(struct listener *listener) {
@@ -87,7 +85,7 @@ static void release(struct name **place) {
   name_count--;
 }
 
-static int add_listener(struct name *name, uint16_t port) {
+static int add_listener(const struct scope *scope, struct name *name, uint16_t port) {
   for (struct listener *listener = name->listeners; listener; listener = listener->next) {
     if (listener->port != port || listener->address != name->address) continue;
     listener->wanted = true;
@@ -96,6 +94,7 @@ static int add_listener(struct name *name, uint16_t port) {
   if (listener_count >= LISTENER_LIMIT) return EMFILE;
   struct listener *listener = calloc(1, sizeof *listener);
   if (!listener) return ENOMEM;
+  listener->scope = scope->process;
   listener->address = name->address;
   listener->port = port;
   listener->wanted = true;
@@ -110,8 +109,8 @@ static int add_listener(struct name *name, uint16_t port) {
   return 0;
 }
 
-static struct name *find_or_make(const char *text) {
-  struct name **place = place_of(text);
+static struct name *find_or_make(struct scope *scope, const char *text) {
+  struct name **place = place_of(scope, text);
   if (*place || name_count >= NAME_LIMIT || strlen(text) >= DNS_NAME_BYTES) return *place;
   struct name *name = calloc(1, sizeof *name);
   if (!name) return NULL;
@@ -121,44 +120,61 @@ static struct name *find_or_make(const char *text) {
   return name;
 }
 
-int names_set(const char *text, uint32_t address, struct slice ports) {
-  if (address >> 22 != LOOPBACK_PREFIX) return EADDRNOTAVAIL;
-  struct name *name = find_or_make(text);
-  if (!name) return EMFILE;
-  name->address = address;
-  for (struct listener *listener = name->listeners; listener; listener = listener->next) listener->wanted = false;
-  int error = 0;
+static int listen_on(struct scope *scope, struct name *name, struct slice ports) {
+  int error = scope_enter(scope);
+  if (error) return error;
   struct reader reader = {ports.bytes, ports.length, true};
-  while (!error && reader.left >= 2) error = add_listener(name, wire_read_u16(&reader));
-  close_listeners(name, true);
-  if (error) names_forget(text);
+  while (!error && reader.left >= 2) error = add_listener(scope, name, wire_read_u16(&reader));
+  scope_leave(scope);
   return error;
 }
 
-void names_forget(const char *text) {
-  struct name **place = place_of(text);
+int names_set(struct scope *scope, const char *text, uint32_t address, struct slice ports) {
+  if (address >> 22 != LOOPBACK_PREFIX) return EADDRNOTAVAIL;
+  struct name *name = find_or_make(scope, text);
+  if (!name) return EMFILE;
+  name->address = address;
+  for (struct listener *listener = name->listeners; listener; listener = listener->next) listener->wanted = false;
+  int error = listen_on(scope, name, ports);
+  close_listeners(name, true);
+  if (error) names_forget(scope, text);
+  return error;
+}
+
+void names_forget(struct scope *scope, const char *text) {
+  struct name **place = place_of(scope, text);
   if (*place) release(place);
 }
 
-void names_forget_all(void) {
-  for (uint32_t i = 0; i < BUCKETS; i++) {
-    while (buckets[i]) release(&buckets[i]);
+void names_forget_all(struct scope *scope) {
+  for (uint32_t i = 0; i < NAME_BUCKETS; i++) {
+    while (scope->names[i]) release(&scope->names[i]);
   }
 }
 
-void names_each(void (*visit)(const char *name)) {
-  for (uint32_t i = 0; i < BUCKETS; i++) {
-    for (struct name *name = buckets[i]; name; name = name->next) visit(name->text);
+static void each(struct scope *scope, void (*visit)(struct scope *scope, struct name *name)) {
+  for (uint32_t i = 0; i < NAME_BUCKETS; i++) {
+    for (struct name *name = scope->names[i]; name; name = name->next) visit(scope, name);
   }
+}
+
+static void (*visitor)(struct scope *scope, const char *name);
+
+static void visit_text(struct scope *scope, struct name *name) { visitor(scope, name->text); }
+
+void names_each(void (*visit)(struct scope *scope, const char *name)) {
+  visitor = visit;
+  for (struct scope *scope = scope_first(); scope; scope = scope->next) each(scope, visit_text);
+}
+
+static void watch_listeners(struct scope *scope, struct name *name) {
+  (void)scope;
+  for (struct listener *listener = name->listeners; listener; listener = listener->next)
+    source_watch(&listener->source, accepting ? EPOLLIN : 0);
 }
 
 void names_accept(bool accept) {
   if (accepting == accept) return;
   accepting = accept;
-  for (uint32_t i = 0; i < BUCKETS; i++) {
-    for (struct name *name = buckets[i]; name; name = name->next) {
-      for (struct listener *listener = name->listeners; listener; listener = listener->next)
-        source_watch(&listener->source, accept ? EPOLLIN : 0);
-    }
-  }
+  for (struct scope *scope = scope_first(); scope; scope = scope->next) each(scope, watch_listeners);
 }

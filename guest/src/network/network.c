@@ -6,10 +6,11 @@
 #include "network/lookup.h"
 #include "network/names.h"
 #include "network/resolver.h"
+#include "network/scope.h"
 #include "requests.h"
 
 void serve_network(uint32_t channel, const struct message_network *message) {
-  int error = resolver_open();
+  int error = scopes_serve();
   if (error) return answer_failed(channel, error, "the resolver of the sandbox");
   error = network_write_resolver();
   if (error) return answer_failed(channel, error, RESOLVER_FILE);
@@ -22,12 +23,12 @@ void serve_network(uint32_t channel, const struct message_network *message) {
 }
 
 void network_suspend(void) {
+  scopes_suspend();
   resolver_serve(false);
   forward_serve(false);
 }
 
 void network_close(void) {
   forward_close();
-  resolver_close();
-  names_forget_all();
+  scope_release_all();
 }

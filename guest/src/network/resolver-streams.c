@@ -17,20 +17,21 @@
 struct stream {
   struct source source;
   struct timer patience;  // from its beginning, and from each answer on
-  uint32_t number;
+  uint32_t number, scope;
   size_t filled;
   uint8_t bytes[LENGTH_BYTES + DNS_PACKET_BYTES];
 };
 
-static void listener_ready(struct source *source, uint32_t events);
-
-static struct source listener = {.fd = -1, .ready = listener_ready};
 static void listen_again(struct timer *timer);
 static struct timer retry = {.fire = listen_again};
 static struct stream *streams[STREAM_LIMIT];
 static uint32_t last_number;
 
-struct source *resolver_streams_listener(void) { return &listener; }
+static void listen_everywhere(void) {
+  for (struct scope *scope = scope_first(); scope; scope = scope->next) {
+    if (scope->streams.fd >= 0) source_watch(&scope->streams, EPOLLIN);
+  }
+}
 
 static void close_stream(struct stream *stream) {
   for (uint32_t i = 0; i < STREAM_LIMIT; i++) {
@@ -40,12 +41,12 @@ static void close_stream(struct stream *stream) {
   source_close(&stream->source);
   free(stream);
   // There is room for another one now.
-  source_watch(&listener, EPOLLIN);
+  listen_everywhere();
 }
 
 static void listen_again(struct timer *timer) {
   (void)timer;
-  source_watch(&listener, EPOLLIN);
+  listen_everywhere();
 }
 
 static void lost_patience(struct timer *timer) { close_stream(OWNER(timer, struct stream, patience)); }
@@ -59,7 +60,7 @@ static size_t question_bytes(const struct stream *stream) {
 
 // May close the stream.
 static void ask_question(struct stream *stream, size_t length) {
-  struct asker asker = {.stream = stream->number};
+  struct asker asker = {.scope = stream->scope, .stream = stream->number};
   memcpy(asker.packet, stream->bytes + LENGTH_BYTES, length);
   stream->filled -= LENGTH_BYTES + length;
   memmove(stream->bytes, stream->bytes + LENGTH_BYTES + length, stream->filled);
@@ -98,7 +99,7 @@ void resolver_stream_answer(uint32_t number, const uint8_t *answer, size_t lengt
   source_watch(&stream->source, question_bytes(stream) ? EPOLLOUT : EPOLLIN);
 }
 
-static void listener_ready(struct source *source, uint32_t events) {
+void resolver_stream_waits(struct source *source, uint32_t events) {
   (void)events;
   uint32_t free_place = 0;
   while (free_place < STREAM_LIMIT && streams[free_place]) free_place++;
@@ -119,6 +120,7 @@ static void listener_ready(struct source *source, uint32_t events) {
   }
   if (++last_number == 0) last_number = 1;
   stream->number = last_number;
+  stream->scope = OWNER(source, struct scope, streams)->process;
   stream->source = (struct source){.fd = descriptor, .ready = stream_ready};
   stream->patience.fire = lost_patience;
   streams[free_place] = stream;
@@ -126,10 +128,10 @@ static void listener_ready(struct source *source, uint32_t events) {
   if (!source_watch(&stream->source, EPOLLIN)) close_stream(stream);
 }
 
-void resolver_streams_close(void) {
+void resolver_streams_close(struct scope *scope) {
   for (uint32_t i = 0; i < STREAM_LIMIT; i++) {
-    if (streams[i]) close_stream(streams[i]);
+    if (streams[i] && streams[i]->scope == scope->process) close_stream(streams[i]);
   }
-  timer_stop(&retry);
-  source_close(&listener);
+  if (scope->process == 0) timer_stop(&retry);
+  source_close(&scope->streams);
 }

@@ -5,9 +5,11 @@
 #include <stdint.h>
 
 struct source;
+struct scope;
 
-// The listener, which whoever opens it fills in but for its function.
-struct source *resolver_streams_listener(void);
+// Of the listener of a network.
+void resolver_stream_waits(struct source *listener, uint32_t events);
 void resolver_stream_answer(uint32_t stream, const uint8_t *answer, size_t length);
-void resolver_streams_close(void);
+// Those of one network, and its listener.
+void resolver_streams_close(struct scope *scope);
 #endif

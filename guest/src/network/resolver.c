@@ -14,7 +14,6 @@
 #define DATAGRAMS_PER_TURN 64
 #define DNS_PORT 53
 
-static struct source datagrams = {.fd = -1};
 static bool serving;
 
 void resolver_serve(bool serves) { serving = serves; }
@@ -25,7 +24,8 @@ void resolver_answer(const struct asker *asker, enum dns_code code, uint32_t add
   if (asker->stream) return resolver_stream_answer(asker->stream, answer, length);
   struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = asker->port, .sin_addr.s_addr = asker->address};
   // One that does not arrive is asked again.
-  if (datagrams.fd >= 0) sendto(datagrams.fd, answer, length, MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to, sizeof to);
+  const struct scope *scope = scope_find(asker->scope);
+  if (scope && scope->datagrams.fd >= 0) sendto(scope->datagrams.fd, answer, length, MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to, sizeof to);
 }
 
 void resolver_ask(struct asker *asker, size_t length) {
@@ -34,15 +34,17 @@ void resolver_ask(struct asker *asker, size_t length) {
   if (question->wish == DNS_NOTHING) return;
   if (question->wish == DNS_AN_ANSWER) return resolver_answer(asker, question->code, 0);
   if (!serving) return resolver_answer(asker, DNS_FAILED, 0);
-  uint32_t known = names_find(question->name);
+  struct scope *scope = scope_find(asker->scope);
+  uint32_t known = scope ? names_find(scope, question->name) : 0;
   if (known) resolver_answer(asker, DNS_OK, known);
   else lookup_for(asker);
 }
 
 static void datagrams_ready(struct source *source, uint32_t events) {
   (void)events;
+  const struct scope *scope = OWNER(source, struct scope, datagrams);
   for (int i = 0; i < DATAGRAMS_PER_TURN; i++) {
-    struct asker asker = {.stream = 0};
+    struct asker asker = {.scope = scope->process, .stream = 0};
     struct sockaddr_in from;
     socklen_t from_length = sizeof from;
     // With its true length, so that one that was cut is found malformed.
@@ -67,16 +69,20 @@ static int open_at(struct source *source, int type, int backlog) {
   return error;
 }
 
-int resolver_open(void) {
-  if (datagrams.fd >= 0) return 0;
-  datagrams.ready = datagrams_ready;
-  int error = open_at(&datagrams, SOCK_DGRAM, 0);
-  if (!error) error = open_at(resolver_streams_listener(), SOCK_STREAM, STREAM_LIMIT);
-  if (error) source_close(&datagrams);
+int resolver_open(struct scope *scope) {
+  if (scope->datagrams.fd >= 0) return 0;
+  scope->datagrams.ready = datagrams_ready;
+  scope->streams.ready = resolver_stream_waits;
+  int error = scope_enter(scope);
+  if (error) return error;
+  error = open_at(&scope->datagrams, SOCK_DGRAM, 0);
+  if (!error) error = open_at(&scope->streams, SOCK_STREAM, STREAM_LIMIT);
+  scope_leave(scope);
+  if (error) source_close(&scope->datagrams);
   return error;
 }
 
-void resolver_close(void) {
-  source_close(&datagrams);
-  resolver_streams_close();
+void resolver_close(struct scope *scope) {
+  source_close(&scope->datagrams);
+  resolver_streams_close(scope);
 }

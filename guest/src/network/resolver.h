@@ -4,13 +4,14 @@
 #include <stdbool.h>
 
 #include "network/lookup.h"
+#include "network/scope.h"
 
 #define RESOLVER_ADDRESS 0x7f000035u
 #define STREAM_LIMIT 32u  // connections to it at one time
 
-// Idempotent. 0 or an errno.
-int resolver_open(void);
-void resolver_close(void);
+// In this network. Idempotent. 0 or an errno.
+int resolver_open(struct scope *scope);
+void resolver_close(struct scope *scope);
 // False: nobody is there whom it could ask, and every question fails.
 void resolver_serve(bool serving);
 // To somebody who may have gone.

@@ -99,6 +99,9 @@ export const BOUNDS = {
   gatewayNames: 1024,
   /** Connections out of one sandbox at one time; a policy may say fewer. */
   gatewayConnections: 1024,
+  /** Commands of one sandbox that have a narrower policy of their own, at one time, and the length of such a policy. */
+  narrowedCommands: 256,
+  narrowedPolicyBytes: 64 * KiB,
   /** Events of one run of an agent, their bytes in all, and those of one. Its end is still written down. */
   runEvents: 50_000,
   runBytes: 256 * MiB,

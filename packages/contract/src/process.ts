@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { BOUNDS } from './limits.ts'
+import { policySchema } from './policy.ts'
 import { environmentSchema, guestPathSchema, userSchema } from './sandbox-spec.ts'
 
 /** A string is run by `/bin/sh -c`; a list is an argument vector, run as it is. */
@@ -31,6 +32,11 @@ export const spawnOptionsSchema = z.strictObject({
   mergeOutput: z.boolean().optional(),
   /** Names the step of the caller's work that it belongs to, in the record that a server keeps. */
   step: stepSchema.optional(),
+  /**
+   * What it, and all that it starts, may reach: only what this and the policy of the sandbox both allow. It has a loopback of its
+   * own. Refused with `capability_unsupported` where the rung cannot enforce it.
+   */
+  policy: policySchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
 export type SpawnOptions = z.input<typeof spawnOptionsSchema>

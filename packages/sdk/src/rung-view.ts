@@ -20,6 +20,8 @@ export interface RungView {
           readonly users: boolean
           readonly ports: boolean
           readonly reconnect: boolean
+          /** A command can be held to a narrower policy than its sandbox. */
+          readonly narrowing: boolean
           readonly hostTemplate: boolean
           readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>
         }

@@ -2,6 +2,7 @@ import { collectOutput } from '@hearth/engine/output'
 import { HearthError, type Process, type RemoteSandbox, type SpawnOptions } from '@hearth/sdk'
 import { exitCodeOf, signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
+import { policyOf, type PolicyOptions } from '../options/policy-options.ts'
 import { withoutUndefined } from '../options/sandbox-options.ts'
 import { resultJson } from '../output/exec-result.ts'
 import { presentOne } from '../output/present.ts'
@@ -13,7 +14,7 @@ import { assertTerminal, terminalSize } from '../terminal/terminal.ts'
 import { pumpInput } from './pump-input.ts'
 import { streamOutput } from './stream-output.ts'
 
-export interface ExecOptions extends ServerOptions {
+export interface ExecOptions extends ServerOptions, PolicyOptions {
   readonly interactive?: boolean
   readonly tty?: boolean
   readonly detach?: boolean
@@ -66,7 +67,7 @@ export function terminalEnvironment(options: ExecOptions): SpawnOptions {
 
 function spawnOptions(options: ExecOptions): SpawnOptions {
   const { env, workdir: cwd, user, timeout: timeoutMs, step } = options
-  const common = withoutUndefined({ env, cwd, user, timeoutMs, step })
+  const common = withoutUndefined({ env, cwd, user, timeoutMs, step, policy: policyOf(options) })
   const stdin = options.interactive === true ? 'pipe' : 'none'
   if (options.tty !== true) return { ...common, stdin }
   return { ...common, stdin, env: { TERM: process.env['TERM'] ?? 'xterm', ...env }, pty: terminalSize() }

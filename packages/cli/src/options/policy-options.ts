@@ -12,9 +12,10 @@ export interface PolicyOptions {
   readonly policy?: string
 }
 
-export function addPolicyOptions(command: Command): Command {
+/** `note` says what holds when nothing is asked for. */
+export function addPolicyOptions(command: Command, note = 'default: nothing'): Command {
   return command
-    .option('--allow <name>', 'NAME, *.NAME or NAME:PORT that it may reach (repeatable; default: nothing)', collectWord)
+    .option('--allow <name>', `NAME, *.NAME or NAME:PORT that it may reach (repeatable; ${note})`, collectWord)
     .option(
       '--preset <name>',
       'a set of names, like npm or pypi; `policy show --preset` prints it (repeatable)',

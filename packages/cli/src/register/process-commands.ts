@@ -3,6 +3,7 @@ import type { ExecOptions } from '../commands/exec.ts'
 import type { LogsOptions } from '../commands/logs.ts'
 import type { RemoteShellOptions } from '../commands/remote-shell.ts'
 import { collectPair, parseCount, parseDuration } from '../options/quantity.ts'
+import { addPolicyOptions } from '../options/policy-options.ts'
 import { addSandboxOptions, type SandboxOptions } from '../options/sandbox-options.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, parseAroundId, remote, type Finish } from './common.ts'
@@ -36,6 +37,7 @@ function addExec(program: Command, finish: Finish): void {
     'echo hi | hearth exec ID -i -- wc -c',
     'hearth exec ID -i -t -- bash',
     'hearth exec ID --detach -- python3 -m http.server 8000',
+    'hearth exec ID --allow pypi.org --allow files.pythonhosted.org -- pip install numpy',
   ])
   verb.action(async () => {
     const { id, command, options } = parseAroundId<ExecOptions>(verb, execOptions)
@@ -50,6 +52,7 @@ function execOptions(command: Command): Command {
     .option('-i, --interactive', 'pass standard input on')
     .option('-t, --tty', 'a terminal: with -i that of the caller')
     .option('-d, --detach', 'leave it running and print its number, for logs, ps and kill')
+  addPolicyOptions(command, 'at the most, of what the sandbox may')
   return remote(commandOptions(command), 'nothing but the output of the command')
 }
 

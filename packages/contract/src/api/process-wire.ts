@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { BOUNDS } from '../limits.ts'
+import { policySchema } from '../policy.ts'
 import { commandSchema, stepSchema } from '../process.ts'
 import { environmentSchema, guestPathSchema, userSchema } from '../sandbox-spec.ts'
 import { failureSchema } from './failure.ts'
@@ -16,6 +17,8 @@ const startFields = {
   mergeOutput: z.boolean().optional(),
   /** Names the step of the caller's work that it belongs to, in the record. */
   step: stepSchema.optional(),
+  /** What it and all that it starts may reach at the most; the sandbox's own policy holds too. */
+  policy: policySchema.optional(),
 }
 
 /** What `exec/stream` takes: its output has no bound, because its reader sets the pace. */

@@ -61,6 +61,7 @@ export const rungViewSchema = z
           users: z.boolean(),
           ports: z.boolean(),
           reconnect: z.boolean(),
+          narrowing: z.boolean(),
           hostTemplate: z.boolean(),
           limits: z.record(z.string(), enforcement),
         }),

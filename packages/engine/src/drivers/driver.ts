@@ -25,6 +25,8 @@ export interface Capabilities {
   readonly memory: boolean
   /** Volumes can be attached. */
   readonly volumes: boolean
+  /** A command can be held to a narrower policy than its sandbox. */
+  readonly narrowing: boolean
   /** The `host` template works. */
   readonly hostTemplate: boolean
   readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>

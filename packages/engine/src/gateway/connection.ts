@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import type { Recorder } from '@hearth/contract'
-import type { CompiledPolicy } from './policy/compiled-policy.ts'
+import type { Verdicts } from './policy/narrowed-policy.ts'
 import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
 import type { CertificateAuthority } from './tls/authority.ts'
 
@@ -17,7 +17,7 @@ export interface InspectedConnection {
   /** The guest speaks TLS, and its SNI is the name. */
   readonly secure: boolean
   /** In force now: it may change during the connection. */
-  readonly policy: () => CompiledPolicy
+  readonly policy: () => Verdicts
   readonly secrets: SandboxSecrets
   readonly authority: CertificateAuthority
   readonly recorder: Recorder

@@ -8,13 +8,15 @@ import { readOpening, watchFirstLine, type Opening } from './first-bytes.ts'
 import type { Meter } from './guest-stream.ts'
 import { serveInspected } from './http/serve-inspected.ts'
 import { normalName } from './policy/host-name.ts'
-import type { CompiledPolicy, NameVerdict, Refused } from './policy/compiled-policy.ts'
+import type { GatewayScope } from './gateway-scope.ts'
+import type { NameVerdict, Refused } from './policy/compiled-policy.ts'
+import type { Verdicts } from './policy/narrowed-policy.ts'
 import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
 import type { CertificateAuthority } from './tls/authority.ts'
 
 /** What all connections of one sandbox share. */
 export interface GatewayContext {
-  readonly policy: () => CompiledPolicy
+  readonly policy: () => Verdicts
   readonly secrets: SandboxSecrets
   /** Made when it is first needed. */
   readonly authority: () => Promise<CertificateAuthority>
@@ -31,6 +33,8 @@ export interface Destination {
   readonly verdict: Extract<NameVerdict, { allowed: true }>
   /** What is said inside is looked at: a rule or a secret needs it. */
   readonly inspected: boolean
+  /** In which network of the sandbox it was made. */
+  readonly scope: GatewayScope
 }
 
 type Protocol = 'tcp' | 'tls' | 'opened' | 'http'

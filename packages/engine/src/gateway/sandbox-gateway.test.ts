@@ -52,7 +52,7 @@ async function start(policy: Policy): Promise<{ peer: ScriptedPeer; gateway: San
 }
 
 async function lookup(peer: ScriptedPeer, name: string, channel = FIRST_GUEST_CHANNEL): Promise<Messages['Address']> {
-  peer.say('Lookup', { name }, channel)
+  peer.say('Lookup', { name, scope: 0 }, channel)
   const frame = await peer.next()
   expect(frame).toMatchObject({ type: MESSAGE_TYPES.Address, channel })
   return decode('Address', frame.payload)
@@ -98,8 +98,8 @@ describe('a hostile guest', () => {
   test('that asks without having been told ends its sandbox', async () => {
     for (const message of ['Lookup', 'Dial'] as const) {
       const peer = await ScriptedPeer.greeted()
-      if (message === 'Lookup') peer.say('Lookup', { name: 'a.example' }, FIRST_GUEST_CHANNEL)
-      else peer.say('Dial', { address: FIRST_ADDRESS + 1, port: 80, process: 0 }, FIRST_GUEST_CHANNEL)
+      if (message === 'Lookup') peer.say('Lookup', { name: 'a.example', scope: 0 }, FIRST_GUEST_CHANNEL)
+      else peer.say('Dial', { address: FIRST_ADDRESS + 1, port: 80, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL)
       expect(await violation(peer)).toContain('was not told')
     }
   })
@@ -110,13 +110,32 @@ describe('a hostile guest', () => {
     const { peer } = await start({ allow: rules })
     peer.link.pause()
     const asked = Buffer.concat(
-      Array.from({ length: 1000 }, () => frameOf('Lookup', { name: 'allowed.example' }, FIRST_GUEST_CHANNEL)),
+      Array.from({ length: 1000 }, () => frameOf('Lookup', { name: 'allowed.example', scope: 0 }, FIRST_GUEST_CHANNEL)),
     )
     while (peer.link.violation === null) {
       peer.raw(asked)
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(peer.link.violation).toContain('does not read')
+  })
+
+  test('narrows so many commands at a time, and never the machine', async () => {
+    for (const process of [0, 1]) {
+      const { peer } = await start(allow())
+      const count = process === 0 ? 1 : BOUNDS.narrowedCommands + 1
+      for (let at = 0; at < count; at++)
+        peer.say('Narrowed', { process: process === 0 ? 0 : at + 1, policy: '{}' }, FIRST_GUEST_CHANNEL + at)
+      expect(await violation(peer)).toContain('narrowed')
+    }
+  })
+
+  test('finds nothing for a command that nobody has spoken of, or whose policy cannot be read', async () => {
+    const { peer } = await start(allow())
+    peer.say('Narrowed', { process: 7, policy: '{"allow": 3' }, FIRST_GUEST_CHANNEL + 1)
+    for (const scope of [7, 8]) {
+      peer.say('Lookup', { name: 'allowed.example', scope }, FIRST_GUEST_CHANNEL + 2)
+      expect(decode('Address', (await peer.next()).payload)).toMatchObject({ address: 0 })
+    }
   })
 
   test('reaches nothing that no name has led to, and no other port', async () => {
@@ -129,7 +148,7 @@ describe('a hostile guest', () => {
     ]
     for (const [index, dialed] of dials.entries()) {
       const channel = FIRST_GUEST_CHANNEL + 5 + index
-      peer.say('Dial', { ...dialed, process: 1 }, channel)
+      peer.say('Dial', { ...dialed, process: 1, scope: 0 }, channel)
       peer.say('Data', { bytes: Buffer.from('sent before it heard of the end') }, channel)
       expect(await peer.next()).toMatchObject({ type: MESSAGE_TYPES.Close, channel })
     }
@@ -144,8 +163,10 @@ describe('a hostile guest', () => {
     peer.link.serve({
       lookup: () => ({ address: 0, ports: new Uint8Array(0) }),
       dial: (_, open) => opened.push(open({ ended: () => undefined })),
+      narrow: () => undefined,
+      forget: () => undefined,
     })
-    const dialed = { address: FIRST_ADDRESS + 1, port: 80, process: 0 }
+    const dialed = { address: FIRST_ADDRESS + 1, port: 80, process: 0, scope: 0 }
     for (let at = 0; at <= BOUNDS.gatewayConnections; at++) peer.say('Dial', dialed, FIRST_GUEST_CHANNEL + at)
     const refused = FIRST_GUEST_CHANNEL + BOUNDS.gatewayConnections
     expect(await peer.next()).toMatchObject({ type: MESSAGE_TYPES.Close, channel: refused })
@@ -162,7 +183,7 @@ describe('a hostile guest', () => {
   ])('that %s ends its sandbox', async (_, misbehave, complaint) => {
     const { peer, gateway } = await start(allow())
     const { address } = gateway.lookup('allowed.example')
-    peer.say('Dial', { address, port: ports.deaf, process: 0 }, FIRST_GUEST_CHANNEL)
+    peer.say('Dial', { address, port: ports.deaf, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL)
     misbehave(peer)
     expect(await violation(peer)).toContain(complaint)
   })
@@ -187,7 +208,7 @@ describe('connections', () => {
   ): Promise<{ heard: string; entries: RecordEntry[] }> {
     const { peer, gateway, entries } = await start(policy)
     const { address } = gateway.lookup('allowed.example')
-    peer.say('Dial', { address, port: ports.echo, process: 3 }, FIRST_GUEST_CHANNEL)
+    peer.say('Dial', { address, port: ports.echo, process: 3, scope: 0 }, FIRST_GUEST_CHANNEL)
     peer.say('Credit', { bytes: 100_000 }, FIRST_GUEST_CHANNEL)
     for (const piece of pieces) {
       peer.say('Data', { bytes: Buffer.from(piece) }, FIRST_GUEST_CHANNEL)
@@ -220,7 +241,7 @@ describe('connections', () => {
     const { address, ports: offered } = gateway.lookup('allowed.example')
     expect([...new Uint16Array(Uint8Array.from(offered).buffer)]).toEqual([443, 80])
     // What is not public is not reached in an audit either.
-    peer.say('Dial', { address, port: 443, process: 0 }, FIRST_GUEST_CHANNEL)
+    peer.say('Dial', { address, port: 443, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL)
     expect((await peer.next()).type).toBe(MESSAGE_TYPES.Close)
     await vi.waitFor(() => expect(entries.length).toBe(3))
     expect(entries).toMatchObject([
@@ -250,7 +271,7 @@ describe('connections', () => {
     const { gateway, peer, entries: refused } = await start({ ...allow(), budgets: { concurrent: 1, connections: 2 } })
     const { address } = gateway.lookup('allowed.example')
     for (const channel of [0, 1])
-      peer.say('Dial', { address, port: ports.echo, process: 0 }, FIRST_GUEST_CHANNEL + channel)
+      peer.say('Dial', { address, port: ports.echo, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL + channel)
     expect(await peer.next()).toMatchObject({ type: MESSAGE_TYPES.Close, channel: FIRST_GUEST_CHANNEL + 1 })
     expect(refused).toMatchObject([{ refusal: 'budget_exhausted' }])
   })

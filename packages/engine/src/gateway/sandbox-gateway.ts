@@ -7,6 +7,7 @@ import { Budget } from './budget.ts'
 import type { Dialer } from './dial/dialer.ts'
 import { GatewayConnection, type Destination, type GatewayContext } from './gateway-connection.ts'
 import { GuestStream, type Meter } from './guest-stream.ts'
+import { GatewayScope, policyFromGuest } from './gateway-scope.ts'
 import { NameAddresses } from './names.ts'
 import type { CompiledPolicy, Refused } from './policy/compiled-policy.ts'
 import { normalName } from './policy/host-name.ts'
@@ -30,19 +31,21 @@ export class SandboxGateway implements GuestCalls {
   readonly #options: SandboxGatewayOptions
   readonly #context: GatewayContext
   readonly #names = new NameAddresses()
-  /** What was said of names that have an address; as many as those. */
-  readonly #found = new Map<string, Messages['Address']>()
+  readonly #machine = GatewayScope.ofMachine(() => this.#policy)
+  /** Networks of commands, by the number of the command. */
+  readonly #scopes = new Map<number, GatewayScope>()
   readonly #budget = new Budget()
   readonly #connections = new Set<GatewayConnection>()
   #policy: CompiledPolicy
   #authority: Promise<CertificateAuthority> | null = null
+  #opensForCommand = false
 
   constructor(options: SandboxGatewayOptions) {
     const { secrets, dialer, recorder, extraRoots, policy } = options
     this.#options = options
     this.#policy = policy
     this.#context = {
-      policy: () => this.#policy,
+      policy: () => this.#machine.verdicts,
       authority: () => this.authority(),
       secrets,
       dialer,
@@ -57,9 +60,7 @@ export class SandboxGateway implements GuestCalls {
 
   /** Whether connections may have to be opened, so that the sandbox must trust the authority. */
   get opens(): boolean {
-    const { allow, deny } = this.#policy.rules
-    const partial = [...allow, ...deny].some((rule) => rule.methods !== undefined || rule.paths !== undefined)
-    return partial || !this.#options.secrets.empty
+    return this.#opensForCommand || this.#policy.partial || !this.#options.secrets.empty
   }
 
   /** The certificate authority of this sandbox. */
@@ -68,32 +69,55 @@ export class SandboxGateway implements GuestCalls {
     return this.#authority
   }
 
-  lookup(asked: string): Messages['Address'] {
-    const known = this.#found.get(asked)
+  /** A command will be started with this policy of its own. True when its sandbox must trust the authority for it, and was not told so yet. */
+  expect(policy: CompiledPolicy): boolean {
+    if (this.opens || !policy.partial) return false
+    this.#opensForCommand = true
+    return true
+  }
+
+  /** From now on this command, and what comes from it, reaches only what this policy allows too. */
+  narrow(process: number, policy: string): void {
+    this.#scopes.set(process, GatewayScope.ofCommand(this.#machine, policyFromGuest(policy)))
+  }
+
+  /** Nothing of the command is left. */
+  forget(process: number): void {
+    const scope = this.#scopes.get(process)
+    this.#scopes.delete(process)
+    for (const connection of this.#connections) if (connection.destination.scope === scope) connection.end()
+  }
+
+  lookup(asked: string, process = 0): Messages['Address'] {
+    const scope = this.#scopeOf(process)
+    if (scope === null) return NOT_FOUND
+    const known = scope.found.get(asked)
     if (known !== undefined) return known
     const name = normalName(asked)
     if (name === null) {
-      this.#refuse(asked, null, null, {
+      this.#refuse(asked, null, process || null, {
         allowed: false,
         refusal: 'malformed',
         message: 'this is not the name of a host',
       })
       return NOT_FOUND
     }
-    const ports = this.#policy.ports(name).slice(0, PORTS)
+    const ports = scope.verdicts.ports(name).slice(0, PORTS)
     if (ports.length === 0) {
-      const verdict = this.#policy.connection(name, 443)
-      if (!verdict.allowed) this.#refuse(name, null, null, verdict)
+      // One that the sandbox itself may use tells that it is the command that may not.
+      const [port = 443] = this.#policy.ports(name)
+      const verdict = scope.verdicts.connection(name, port)
+      if (!verdict.allowed) this.#refuse(name, null, process || null, verdict)
       return NOT_FOUND
     }
     const address = this.#names.addressOf(name)
     if (address === null) {
       const message = 'the sandbox has asked for more names than it can have'
-      this.#refuse(name, null, null, { allowed: false, refusal: 'budget_exhausted', message })
+      this.#refuse(name, null, process || null, { allowed: false, refusal: 'budget_exhausted', message })
       return NOT_FOUND
     }
     const found = { address, ports: new Uint8Array(Uint16Array.from(ports).buffer) }
-    this.#found.set(name, found)
+    scope.found.set(name, found)
     return found
   }
 
@@ -101,30 +125,33 @@ export class SandboxGateway implements GuestCalls {
     const name = this.#names.nameAt(dialed.address)
     if (name === null) return
     const process = dialed.process === 0 ? null : dialed.process
-    this.connect(name, dialed.port, process, (meter) => new GuestStream(open, meter))
+    this.connect(name, dialed.port, process, (meter) => new GuestStream(open, meter), dialed.scope)
   }
 
   /** A connection to a name. `open` is called when it is allowed, and gives the side of the sandbox. */
-  connect(name: string, port: number, process: number | null, open: (meter: Meter) => Duplex): void {
-    const verdict = this.#policy.connection(name, port)
-    const refused = verdict.allowed ? this.#budget.begin(this.#policy.budgets) : verdict
+  connect(name: string, port: number, process: number | null, open: (meter: Meter) => Duplex, scopeNumber = 0): void {
+    const scope = this.#scopeOf(scopeNumber)
+    // Of a command that nobody has spoken of.
+    if (scope === null) return
+    const verdict = scope.verdicts.connection(name, port)
+    const refused = verdict.allowed ? this.#begin(scope) : verdict
     if (refused !== null) {
       this.#refuse(name, port, process, refused)
       return
     }
     if (!verdict.allowed) return
     const inspected = verdict.inspected || this.#hasSecret(name)
-    void this.#serve({ name, port, process, verdict, inspected }, open)
+    void this.#serve({ name, port, process, verdict, inspected, scope }, open)
   }
 
   /** From now on. Connections that it does not allow, or would look into and nobody does, are closed. */
   setPolicy(policy: CompiledPolicy): void {
     this.#policy = policy
-    this.#found.clear()
+    for (const scope of [this.#machine, ...this.#scopes.values()]) scope.found.clear()
     this.#names.keep((name) => policy.ports(name).length > 0)
     for (const connection of this.#connections) {
-      const { name, port, inspected } = connection.destination
-      const verdict = policy.connection(name, port)
+      const { name, port, inspected, scope } = connection.destination
+      const verdict = scope.verdicts.connection(name, port)
       if (!verdict.allowed) connection.refuse(verdict)
       else if (verdict.inspected && !inspected)
         connection.refuse({ allowed: false, refusal: 'denied', message: 'the policy has changed' })
@@ -137,27 +164,43 @@ export class SandboxGateway implements GuestCalls {
   }
 
   async #serve(destination: Destination, open: (meter: Meter) => Duplex): Promise<void> {
-    const connection = new GatewayConnection(this.#context, destination)
+    const { scope } = destination
+    const connection = new GatewayConnection({ ...this.#context, policy: () => scope.verdicts }, destination)
     this.#connections.add(connection)
     const check = (): void => {
-      const spent = this.#budget.spent(this.#policy.budgets)
+      const spent = this.#budget.spent(this.#policy.budgets) ?? scope.spent()
       if (spent !== null) connection.refuse(spent)
     }
     const meter: Meter = {
       sent: (bytes) => {
         connection.sent(bytes)
         this.#budget.sent(bytes)
+        scope.sent(bytes)
         check()
       },
       received: (bytes) => {
         connection.received(bytes)
         this.#budget.received(bytes)
+        scope.received(bytes)
         check()
       },
     }
     await connection.serve(open(meter))
     this.#connections.delete(connection)
     this.#budget.end()
+    scope.end()
+  }
+
+  #scopeOf(process: number): GatewayScope | null {
+    return process === 0 ? this.#machine : (this.#scopes.get(process) ?? null)
+  }
+
+  #begin(scope: GatewayScope): Refused | null {
+    const own = scope.begin()
+    if (own !== null) return own
+    const refused = this.#budget.begin(this.#policy.budgets)
+    if (refused !== null) scope.end()
+    return refused
   }
 
   #hasSecret(name: string): boolean {

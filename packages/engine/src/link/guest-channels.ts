@@ -16,9 +16,12 @@ const UNREAD_BYTES = 16 * 1024 * 1024
 /** What a guest may ask of its host. All of it is hostile. */
 export interface GuestCalls {
   /** Answered at once. */
-  lookup(name: string): Messages['Address']
+  lookup(name: string, scope: number): Messages['Address']
   /** A program inside has connected. `open` takes the connection up; without it the connection is refused. */
   dial(dialed: Messages['Dial'], open: (handlers: ChannelHandlers) => Channel): void
+  /** A command has a network of its own, until `forget`. */
+  narrow(process: number, policy: string): void
+  forget(process: number): void
 }
 
 /** The channels that a guest has opened. */
@@ -26,6 +29,7 @@ export class GuestChannels extends ChannelTable {
   /** Null: the guest was not told that it may ask. */
   calls: GuestCalls | null = null
   readonly #owner: ChannelOwner
+  #narrowed = 0
 
   constructor(owner: ChannelOwner) {
     super()
@@ -36,12 +40,13 @@ export class GuestChannels extends ChannelTable {
   take(type: number, number: number, payload: Buffer): void {
     if (type === MESSAGE_TYPES.Lookup) this.#lookup(number, decode('Lookup', payload))
     else if (type === MESSAGE_TYPES.Dial) this.#dial(number, decode('Dial', payload))
+    else if (type === MESSAGE_TYPES.Narrowed) this.#narrow(number, decode('Narrowed', payload))
     else this.stray(number, payload.length)
   }
 
-  #lookup(number: number, { name }: Messages['Lookup']): void {
+  #lookup(number: number, { name, scope }: Messages['Lookup']): void {
     if (name.length > NAME_CHARACTERS) throw new WireError('a name is longer than names are')
-    const address = this.#served().lookup(name)
+    const address = this.#served().lookup(name, scope)
     this.#owner.sink.push(encodeFrame('Address', address, number))
   }
 
@@ -60,6 +65,20 @@ export class GuestChannels extends ChannelTable {
     this.#owner.sink.push(encodeFrame('Close', {}, number))
     // The guest has begun to send already.
     this.refused(number)
+  }
+
+  /** The channel is open as long as something of the command is there. */
+  #narrow(number: number, { process, policy }: Messages['Narrowed']): void {
+    const calls = this.#served()
+    if (process === 0) throw new WireError('the machine itself is narrowed')
+    if (this.#narrowed >= BOUNDS.narrowedCommands) throw new WireError('more commands are narrowed than can be')
+    this.#narrowed++
+    const gone = (): void => {
+      this.#narrowed--
+      calls.forget(process)
+    }
+    this.add(new Channel(this.#owner, number, 'Narrowed', { Close: gone, ended: gone }))
+    calls.narrow(process, policy)
   }
 
   #served(): GuestCalls {

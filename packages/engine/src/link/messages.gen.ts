@@ -55,6 +55,7 @@ export const MESSAGE_TYPES = {
   Lookup: 71,
   Address: 72,
   Dial: 73,
+  Narrowed: 74,
   KeeperPrepare: 240,
   KeeperLaunch: 241,
   KeeperEnd: 242,
@@ -72,7 +73,7 @@ export interface Messages {
     readonly version: number
     readonly nonce: Uint8Array
   }
-  /** Answer to Hello with its nonce. The host ignores every frame before it. features: 1 can switch users, 2 own kernel. */
+  /** Answer to Hello with its nonce. The host ignores every frame before it. features: 1 can switch users, 2 own kernel, 4 a command can have a network of its own. */
   Welcome: {
     readonly version: number
     readonly nonce: Uint8Array
@@ -121,7 +122,7 @@ export interface Messages {
   }
   /** No more Data from this side. */
   Eof: Record<never, never>
-  /** Starts a process and attaches this channel to it. flags: 1 terminal, 2 merge standard error into output, 4 standard input stays open. Answered by Spawned or Failed. environment is added to that of Configure. timeout 0: none. */
+  /** Starts a process and attaches this channel to it. flags: 1 terminal, 2 merge standard error into output, 4 standard input stays open, 8 it has a network of its own, of which Narrowed tells with this policy. Answered by Spawned or Failed. environment is added to that of Configure. timeout 0: none. */
   Spawn: {
     readonly flags: number
     readonly argv: readonly string[]
@@ -131,6 +132,7 @@ export interface Messages {
     readonly timeoutMilliseconds: bigint
     readonly rows: number
     readonly cols: number
+    readonly policy: string
   }
   /** Answer to Spawn and to Attach. Output follows. */
   Spawned: {
@@ -323,20 +325,27 @@ export interface Messages {
   Network: {
     readonly authority: string
   }
-  /** On a channel of the guest. Answered by Address, which ends it. */
+  /** On a channel of the guest. Answered by Address, which ends it. scope: the process in whose own network it was asked, 0 for that of the machine. */
   Lookup: {
     readonly name: string
+    readonly scope: number
   }
   /** address: in 127.64.0.0/10 as a number, 0 when the name is not to be found. ports: a u16 each; the guest listens there before it tells anybody. */
   Address: {
     readonly address: number
     readonly ports: Uint8Array
   }
-  /** On a channel of the guest: somebody has connected to an address of a name. process: whose tree holds the connection, 0 when that cannot be told. Credit, Data and Eof both ways follow at once; ended by Close, from the host when it is refused or broken. */
+  /** On a channel of the guest: somebody has connected to an address of a name. process: whose tree holds the connection, 0 when that cannot be told. scope: as in Lookup. Credit, Data and Eof both ways follow at once; ended by Close, from the host when it is refused or broken. */
   Dial: {
     readonly address: number
     readonly port: number
     readonly process: number
+    readonly scope: number
+  }
+  /** On a channel of the guest: this process, and all that come from it, have a network of their own, where no more can be reached than this policy says too. It is what Spawn gave. Said before anything is asked in that network, and again after Network in a new session. Ended by Close when the last of them is gone. */
+  Narrowed: {
+    readonly process: number
+    readonly policy: string
   }
   /** To a new keeper: make these cgroup directories; what will be the runtime joins them. Answered by Done or Failed. */
   KeeperPrepare: {
@@ -433,6 +442,7 @@ export const ENCODERS: Encoders = {
     writer.u64(message.timeoutMilliseconds)
     writer.u16(message.rows)
     writer.u16(message.cols)
+    writer.string(message.policy)
   },
   Spawned: (message, writer) => {
     writer.u32(message.process)
@@ -597,6 +607,7 @@ export const ENCODERS: Encoders = {
   },
   Lookup: (message, writer) => {
     writer.string(message.name)
+    writer.u32(message.scope)
   },
   Address: (message, writer) => {
     writer.u32(message.address)
@@ -606,6 +617,11 @@ export const ENCODERS: Encoders = {
     writer.u32(message.address)
     writer.u16(message.port)
     writer.u32(message.process)
+    writer.u32(message.scope)
+  },
+  Narrowed: (message, writer) => {
+    writer.u32(message.process)
+    writer.string(message.policy)
   },
   KeeperPrepare: (message, writer) => {
     writer.strings(message.cgroups)
@@ -692,6 +708,7 @@ export const DECODERS: Decoders = {
     timeoutMilliseconds: reader.u64(),
     rows: reader.u16(),
     cols: reader.u16(),
+    policy: reader.string(),
   }),
   Spawned: (reader) => ({
     process: reader.u32(),
@@ -856,6 +873,7 @@ export const DECODERS: Decoders = {
   }),
   Lookup: (reader) => ({
     name: reader.string(),
+    scope: reader.u32(),
   }),
   Address: (reader) => ({
     address: reader.u32(),
@@ -865,6 +883,11 @@ export const DECODERS: Decoders = {
     address: reader.u32(),
     port: reader.u16(),
     process: reader.u32(),
+    scope: reader.u32(),
+  }),
+  Narrowed: (reader) => ({
+    process: reader.u32(),
+    policy: reader.string(),
   }),
   KeeperPrepare: (reader) => ({
     cgroups: reader.strings(),
@@ -918,4 +941,5 @@ export const GUEST_MESSAGES: ReadonlyMap<number, MessageName> = new Map<number, 
   [66, 'Frozen'],
   [71, 'Lookup'],
   [73, 'Dial'],
+  [74, 'Narrowed'],
 ])

@@ -25,6 +25,8 @@ export interface ProcessSpec {
   readonly pty: { readonly rows: number; readonly cols: number } | null
   readonly stdin: 'pipe' | 'none'
   readonly mergeOutput: boolean
+  /** A policy in JSON that is in force for it besides the sandbox's. */
+  readonly policy?: string
 }
 
 /** How a machine ended. */

@@ -9,7 +9,7 @@ import type { ProcessSpec } from './machine.ts'
 import type { OomWatch } from './oom-watch.ts'
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
-const FLAGS = { terminal: 1, mergeOutput: 2, input: 4 } as const
+const FLAGS = { terminal: 1, mergeOutput: 2, input: 4, ownNetwork: 8 } as const
 
 /** Starts a command and attaches to it. The signal kills it. */
 export function spawnProcess(
@@ -126,7 +126,8 @@ function spawnMessage(spec: ProcessSpec, takesInput: boolean): Messages['Spawn']
     flags:
       (spec.pty === null ? 0 : FLAGS.terminal) |
       (spec.mergeOutput ? FLAGS.mergeOutput : 0) |
-      (takesInput ? FLAGS.input : 0),
+      (takesInput ? FLAGS.input : 0) |
+      (spec.policy === undefined ? 0 : FLAGS.ownNetwork),
     argv: typeof spec.command === 'string' ? ['/bin/sh', '-c', spec.command] : spec.command,
     environment,
     cwd: spec.cwd ?? '',
@@ -134,6 +135,7 @@ function spawnMessage(spec: ProcessSpec, takesInput: boolean): Messages['Spawn']
     timeoutMilliseconds: BigInt(spec.timeoutMs),
     rows: spec.pty?.rows ?? 0,
     cols: spec.pty?.cols ?? 0,
+    policy: spec.policy ?? '',
   }
 }
 

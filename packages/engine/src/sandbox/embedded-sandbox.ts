@@ -41,6 +41,7 @@ import { Deadline } from './deadline.ts'
 import type { EmbeddedSandboxOptions, SandboxOwner } from './embedded-options.ts'
 import { feed } from './feed-input.ts'
 import { processSpec } from './process-spec.ts'
+import { requireNarrowing } from './require-narrowing.ts'
 import { requireThere } from './require-there.ts'
 import { SandboxPort } from './sandbox-port.ts'
 import type { SandboxNetwork } from './sandbox-network.ts'
@@ -111,14 +112,19 @@ export class EmbeddedSandbox implements Sandbox {
 
   async #start(command: Command, options: z.output<typeof spawnOptionsSchema>): Promise<Process> {
     this.#requireRunning()
-    return await this.#machine.spawn(processSpec(command, options), options.signal)
+    const spec = processSpec(command, options)
+    const { policy } = options
+    if (policy !== undefined) {
+      requireNarrowing(this.#capabilities, this.#info.driver)
+      await this.#turns.take(() => this.#network.expect(this.#machine, policy))
+    }
+    return await this.#machine.spawn(spec, options.signal)
   }
 
   async attach(process: number, options: { offset?: number; signal?: AbortSignal } = {}): Promise<Process> {
     this.#requireRunning()
-    const id = parseInput(z.int().min(1), process, 'process')
     const offset = parseInput(z.int().min(0), options.offset ?? 0, 'offset')
-    return await this.#machine.attach(id, offset, options.signal)
+    return await this.#machine.attach(parseInput(z.int().min(1), process, 'process'), offset, options.signal)
   }
 
   async processes(): Promise<ProcessInfo[]> {
@@ -186,9 +192,8 @@ export class EmbeddedSandbox implements Sandbox {
   pause(): Promise<void> {
     return this.#turns.take(async () => {
       if (this.#paused) return
-      if (!this.#capabilities.pause) {
+      if (!this.#capabilities.pause)
         throw new HearthError('capability_unsupported', `${this.#info.driver} cannot pause a sandbox`)
-      }
       await this.#machine.pause()
       this.#paused = true
     })
@@ -241,9 +246,8 @@ export class EmbeddedSandbox implements Sandbox {
   }
 
   async #capture(...wanted: Parameters<Capturable['capture']>): ReturnType<Capturable['capture']> {
-    if (!this.#capabilities.snapshots) {
+    if (!this.#capabilities.snapshots)
       throw new HearthError('capability_unsupported', `${this.#info.driver} cannot capture a sandbox`)
-    }
     return await this.#contexts.still(async (interpreters) => ({
       ...(await this.#machine.capture(...wanted)),
       interpreters,

@@ -90,6 +90,11 @@ export class SandboxNetwork {
     if (this.#waits) await this.adopted(machine, false)
   }
 
+  /** A command will be started with this policy, which may need a look inside connections that so far passed unopened. */
+  async expect(machine: Machine, policy: Policy): Promise<void> {
+    if (this.#gateway.expect(new CompiledPolicy(policy))) await this.tell(machine)
+  }
+
   /** In force at once, for connections that are under way too. The machine is still to be told. */
   setPolicy(policy: Policy): void {
     this.#gateway.setPolicy(new CompiledPolicy(policy))

@@ -3,6 +3,8 @@ import { HearthError } from '@hearth/contract'
 import type { Probe } from '../driver.ts'
 import type { LaunchPlan, Step } from '../launch-plan.ts'
 import type { LinkRuntime, PlanInput, RuntimeContext } from '../link-runtime.ts'
+import type { BundleVariant } from '../oci/bundle-config.ts'
+import { OWN_CAPABILITIES } from '../oci/capabilities.ts'
 import { stageBundle } from '../oci/staged-bundle.ts'
 import { hostFilter } from '../seccomp/filter-file.ts'
 import { requireArchitecture } from '../seccomp/syscall-numbers.ts'
@@ -26,7 +28,7 @@ class ContainerRuntime implements LinkRuntime {
     'running processes of a container could be captured by CRIU alone, which is not used: it does not work with every kernel'
   #program: Promise<string | null> | null = null
   #hidesCgroups: Promise<boolean> | null = null
-  #filter: ReturnType<typeof containerFilter> | null = null
+  #filter: ReturnType<typeof containerVariant> | null = null
 
   constructor(name: 'crun' | 'runc') {
     this.name = name
@@ -42,7 +44,7 @@ class ContainerRuntime implements LinkRuntime {
     return {
       available: true,
       label: await programVersion(program),
-      capabilities: namespaceCapabilities(context.facts),
+      capabilities: namespaceCapabilities(context.facts, trial.features),
       automatic: true,
       notes: limitNotes(context.facts),
     }
@@ -52,7 +54,7 @@ class ContainerRuntime implements LinkRuntime {
     const { request, idBase } = input
     const program = await this.#find()
     if (program === null) throw new HearthError('rung_unavailable', `${this.name} is not installed`)
-    const filter = (this.#filter ??= containerFilter())
+    const filter = (this.#filter ??= containerVariant())
     const { steps, bundle, state } = await stageBundle(input, context, () => filter)
     const { memoryBytes, pids, cpus } = request.limits
     return {
@@ -87,8 +89,10 @@ class ContainerRuntime implements LinkRuntime {
  * crun loads the program of the annotation as it is instead of compiling `seccomp` at every start, which costs it 20 ms.
  * A runtime that does not know the annotation takes the section, which says the same.
  */
-function containerFilter(): { readonly seccomp: OciSeccomp; readonly annotations: Readonly<Record<string, string>> } {
+function containerVariant(): BundleVariant & { readonly seccomp: OciSeccomp } {
   return {
+    guestCapabilities: OWN_CAPABILITIES,
+    guestBounds: true,
     seccomp: toOciSeccomp(requireArchitecture()),
     annotations: { 'run.oci.seccomp_bpf_data': hostFilter().toString('base64') },
   }

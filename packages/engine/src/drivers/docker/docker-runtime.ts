@@ -24,6 +24,8 @@ const CAPABILITIES: Capabilities = {
   snapshots: false,
   memory: false,
   volumes: false,
+  // The engine gives a container no capability that its commands would not have.
+  narrowing: false,
   hostTemplate: true,
   limits: {
     cpus: 'enforced',

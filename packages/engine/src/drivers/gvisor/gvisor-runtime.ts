@@ -14,6 +14,12 @@ import { OLDEST_RUNSC, runscDate } from './runsc-version.ts'
 const INSTALL = 'apt-get install runsc'
 const INSTALL_NEWER = 'apt-get install -t bookworm-backports runsc'
 
+/** A platform on which sandboxes start, and what the guest said there. */
+interface Working {
+  readonly platform: Platform
+  readonly features: number
+}
+
 /** runsc: every system call of the sandbox is answered by a kernel in user space. */
 export class GvisorRuntime implements LinkRuntime {
   readonly rung = 'gvisor'
@@ -21,7 +27,7 @@ export class GvisorRuntime implements LinkRuntime {
   readonly name = 'runsc'
   readonly memory: GvisorMemory = new GvisorMemory((context) => this.#runsc(context))
   #program: Promise<string | null> | null = null
-  #platform: Promise<Platform> | null = null
+  #platform: Promise<Working> | null = null
 
   async probe(context: RuntimeContext): Promise<Probe> {
     const program = await this.#find()
@@ -36,12 +42,12 @@ export class GvisorRuntime implements LinkRuntime {
       }
     }
     try {
-      const platform = await this.#choosePlatform(context)
+      const { platform, features } = await this.#choosePlatform(context)
       const notes = platform === 'ptrace' ? ['systrap does not work here, ptrace is used'] : []
       return {
         available: true,
         label: `${version} (${platform})`,
-        capabilities: capabilities(context),
+        capabilities: capabilities(context, features),
         automatic: true,
         notes: [...limitNotes(context.facts), ...notes],
       }
@@ -55,7 +61,7 @@ export class GvisorRuntime implements LinkRuntime {
   }
 
   /** The first platform on which a sandbox really starts. Found once; a failure is not remembered. */
-  #choosePlatform(context: RuntimeContext): Promise<Platform> {
+  #choosePlatform(context: RuntimeContext): Promise<Working> {
     this.#platform ??= this.#firstWorking(context)
     this.#platform.catch(() => {
       this.#platform = null
@@ -63,19 +69,19 @@ export class GvisorRuntime implements LinkRuntime {
     return this.#platform
   }
 
-  async #firstWorking(context: RuntimeContext): Promise<Platform> {
+  async #firstWorking(context: RuntimeContext): Promise<Working> {
     const reasons: string[] = []
     for (const platform of PLATFORMS) {
       const runsc = { program: await this.#require(), platform }
       const trial: Trial = await tryLaunch({ plan: (input, where) => planRun(runsc, input, where) }, context)
-      if (trial.works) return platform
+      if (trial.works) return { platform, features: trial.features }
       reasons.push(`${platform}: ${trial.reason}`)
     }
     throw new HearthError('rung_unavailable', reasons.join('; '))
   }
 
   async #runsc(context: RuntimeContext): Promise<Runsc> {
-    const [program, platform] = await Promise.all([this.#require(), this.#choosePlatform(context)])
+    const [program, { platform }] = await Promise.all([this.#require(), this.#choosePlatform(context)])
     return { program, platform }
   }
 
@@ -92,8 +98,8 @@ export class GvisorRuntime implements LinkRuntime {
 }
 
 /** RLIMIT_NPROC holds with and without cgroups. */
-function capabilities({ facts }: RuntimeContext): Capabilities {
-  const base = namespaceCapabilities(facts)
+function capabilities({ facts }: RuntimeContext, features: number): Capabilities {
+  const base = namespaceCapabilities(facts, features)
   // runsc refuses to restore where it is not root of its own.
   return { ...base, memory: facts.root, limits: { ...base.limits, pids: 'enforced' } }
 }

@@ -75,6 +75,7 @@ function capabilities(parts: FoundParts, context: RuntimeContext): Capabilities 
     snapshots: true,
     memory: parts.qemu.privateMemory,
     volumes: false,
+    narrowing: true,
     hostTemplate: false,
     limits: {
       // Without a cgroup a machine has whole processors.

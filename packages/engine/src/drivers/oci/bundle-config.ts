@@ -25,8 +25,10 @@ export interface BundleVariant {
   readonly mounts?: readonly Mount[]
   readonly rlimits?: readonly { readonly type: string; readonly hard: number; readonly soft: number }[]
   readonly annotations?: Readonly<Record<string, string>>
-  /** Of the guest itself and of nothing that it executes: they are not in the bounding set. */
+  /** Of the guest itself and of nothing that it executes: they are not in the bounding set, or the guest takes them out of it. */
   readonly guestCapabilities?: readonly string[]
+  /** They are in the bounding set, without which the kernel would not let the guest have them. */
+  readonly guestBounds?: boolean
   /** Run by the runtime when everything is made and nothing of the sandbox has run. It goes on when this ends with 0. */
   readonly prestart?: { readonly path: string; readonly args: readonly string[] }
 }
@@ -52,7 +54,7 @@ export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }
       args: [GUEST_PATH],
       env: [],
       noNewPrivileges: true,
-      capabilities: capabilitySets(variant.guestCapabilities ?? []),
+      capabilities: capabilitySets(variant),
       rlimits: variant.rlimits ?? [],
     },
     mounts: [...mounts(staged, sharedMemoryBytes(limits)), ...(variant.mounts ?? []), ...staged.volumes.map(volume)],
@@ -67,11 +69,18 @@ export function bundleConfig({ staged, hostname, limits, seccomp, variant = {} }
   }
 }
 
-function capabilitySets(
-  own: readonly string[],
-): Record<'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient', readonly string[]> {
-  const guest = [...GUEST_CAPABILITIES, ...own]
-  return { bounding: GUEST_CAPABILITIES, effective: guest, permitted: guest, inheritable: [], ambient: [] }
+function capabilitySets({
+  guestCapabilities = [],
+  guestBounds = false,
+}: BundleVariant): Record<'bounding' | 'effective' | 'permitted' | 'inheritable' | 'ambient', readonly string[]> {
+  const guest = [...GUEST_CAPABILITIES, ...guestCapabilities]
+  return {
+    bounding: guestBounds ? guest : GUEST_CAPABILITIES,
+    effective: guest,
+    permitted: guest,
+    inheritable: [],
+    ambient: [],
+  }
 }
 
 function volume({ source, target, readOnly }: StagedRoot['volumes'][number]): Mount {

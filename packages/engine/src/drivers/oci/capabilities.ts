@@ -20,3 +20,9 @@ export const GUEST_CAPABILITIES = [
   // Servers on ports below 1024, on the sandbox's own loopback.
   'CAP_NET_BIND_SERVICE',
 ] as const
+
+/**
+ * Of the guest itself. It takes them out of its bounding set before anything runs, so that nothing it executes has them: a
+ * network of its own for a command with a narrower policy, and that taking out. What they could mount or join is refused by the filter.
+ */
+export const OWN_CAPABILITIES = ['CAP_SYS_ADMIN', 'CAP_NET_ADMIN', 'CAP_SETPCAP'] as const

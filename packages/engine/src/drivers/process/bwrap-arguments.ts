@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { Limits } from '@hearth/contract'
-import { GUEST_CAPABILITIES } from '../oci/capabilities.ts'
+import { GUEST_CAPABILITIES, OWN_CAPABILITIES } from '../oci/capabilities.ts'
 import { kernelInterfaces } from '../oci/kernel-interfaces.ts'
 import { sharedMemoryBytes } from '../oci/shared-memory.ts'
 import { GUEST_PATH, type StagedRoot } from '../staging/staged-root.ts'
@@ -22,7 +22,7 @@ export function bwrapArguments({ bwrap, hostname, limits, staged }: BwrapInput):
     ['--hostname', hostname, '--clearenv', '--chdir', '/'],
     // The guest is PID 1 and reaps; when bubblewrap or the keeper dies, it dies, and with it everything inside.
     ['--as-pid-1', '--die-with-parent', '--new-session'],
-    ['--cap-drop', 'ALL', ...GUEST_CAPABILITIES.flatMap((name) => ['--cap-add', name])],
+    ['--cap-drop', 'ALL', ...[...GUEST_CAPABILITIES, ...OWN_CAPABILITIES].flatMap((name) => ['--cap-add', name])],
     ['--seccomp', String(FILTER_DESCRIPTOR)],
     ['--bind', staged.root, '/'],
     staged.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),

@@ -29,7 +29,7 @@ export class ProcessRuntime implements LinkRuntime {
     return {
       available: true,
       label: version,
-      capabilities: namespaceCapabilities(context.facts),
+      capabilities: namespaceCapabilities(context.facts, trial.features),
       automatic: true,
       notes: limitNotes(context.facts),
     }

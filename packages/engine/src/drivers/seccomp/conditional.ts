@@ -52,7 +52,14 @@ export const CONDITIONAL: readonly Rule[] = [
   // reaches kernel code that the sandbox keeps closed. clone3 hides its flags in memory; see the refused ones.
   { names: ['clone'], cases: [allowWhen(noneOf(0, NAMESPACES))], otherwise: 'EPERM' },
   // Threads may stop sharing their working directory or descriptors (CLONE_FS, CLONE_FILES), as file servers do.
-  { names: ['unshare'], cases: [allowWhen(noneOf(0, NAMESPACES | CLONE_NEWTIME))], otherwise: 'EPERM' },
+  // A new network is for the guest, which gives one to a command with a narrower policy, and joins it to listen there: both need a
+  // capability that nothing else inside has.
+  {
+    names: ['unshare'],
+    cases: [allowWhen(noneOf(0, (NAMESPACES | CLONE_NEWTIME) & ~CLONE_NEWNET))],
+    otherwise: 'EPERM',
+  },
+  { names: ['setns'], cases: [allowWhen(equals(1, CLONE_NEWNET))], otherwise: 'EPERM' },
 
   // Terminals and descriptors need it. TIOCSTI types into another process's terminal, TIOCLINUX pastes into a console.
   {

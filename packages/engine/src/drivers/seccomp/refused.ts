@@ -19,8 +19,6 @@ export const REFUSED: readonly Rule[] = [
   // Mounting and changing the root.
   refuse(`mount umount2 pivot_root chroot open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick
     mount_setattr statmount listmount`),
-  // Joining the namespaces of others.
-  refuse('setns'),
   // Reaching a file by its inode instead of a path: the way out of a container by "shocker".
   refuse('open_by_handle_at name_to_handle_at'),
   // Watching whole mounts.

@@ -1,3 +1,4 @@
+import { allBut } from './all-but.ts'
 import { POLICY } from './policy.ts'
 import type { Comparison } from './policy-types.ts'
 import type { Architecture } from './syscall-numbers.ts'
@@ -23,11 +24,11 @@ export function toGvisorSeccomp(architecture: Architecture): OciSeccomp {
   }
 }
 
-/** A call that is allowed with none of some flags is refused with each of them; a case that refuses is taken as it is. */
+/** A call that is allowed with none of some flags is refused with each of them, and one that is allowed with one value with all others; a case that refuses is taken as it is. */
 function conditional(): OciSyscall[] {
   return POLICY.flatMap(({ names, cases, otherwise }) => {
     const only = cases.length === 1 ? cases[0]?.when : undefined
-    const flags = otherwise !== 'allow' && only?.length === 1 && only[0]?.value === 0 ? bitsOf(only[0]) : []
+    const flags = otherwise !== 'allow' && only?.length === 1 && only[0] !== undefined ? unless(only[0]) : []
     const refusing = cases.filter(({ action }) => action !== 'allow').map(({ when }) => when)
     return [...flags.map((flag) => [flag]), ...refusing].map((when): OciSyscall => ({
       names,
@@ -35,6 +36,10 @@ function conditional(): OciSyscall[] {
       args: when.map(ociArgument),
     }))
   })
+}
+
+function unless(allowed: Comparison): Comparison[] {
+  return allowed.value === 0 ? bitsOf(allowed) : allBut(allowed.argument, [allowed])
 }
 
 function bitsOf({ argument, mask }: Comparison): Comparison[] {

@@ -17,22 +17,22 @@ const REDIRECTS = 20
 const REDIRECT_STATUS = [301, 302, 303, 307, 308]
 
 /** How the shell's `curl` reaches names: through the gateway, as programs on other rungs do. */
-export function gatewayFetch(network: MachineNetwork, process: number): Fetch {
+export function gatewayFetch(network: MachineNetwork, process: number, scope: number): Fetch {
   // The shell forbids much to code that runs on behalf of a script; this is not the script's code.
   const outside = AsyncLocalStorage.snapshot()
-  return (address, options = {}) => outside(() => fetchAll(network, process, address, options))
+  return (address, options = {}) => outside(() => fetchAll(network, { process, scope }, address, options))
 }
 
 async function fetchAll(
   network: MachineNetwork,
-  process: number,
+  caller: Caller,
   address: string,
   options: FetchOptions,
 ): Promise<Fetched> {
   const limit = options.followRedirects === false ? 0 : Math.min(options.maxRedirects ?? REDIRECTS, REDIRECTS)
   let request: Request = { url: new URL(address), method: options.method ?? 'GET', body: options.body }
   for (let redirects = 0; ; redirects++) {
-    const fetched = await fetchOnce(network, process, request, options)
+    const fetched = await fetchOnce(network, caller, request, options)
     const location = fetched.headers['location']
     if (!REDIRECT_STATUS.includes(fetched.status) || location === undefined || limit === 0) return fetched
     if (redirects === limit) throw new Error(`Maximum (${limit}) redirects followed`)
@@ -40,6 +40,12 @@ async function fetchAll(
     const url = new URL(location, request.url)
     request = plain ? { url, method: 'GET', body: undefined } : { ...request, url }
   }
+}
+
+/** The command, and in whose network it is: 0 for that of the machine. */
+interface Caller {
+  readonly process: number
+  readonly scope: number
 }
 
 interface Request {
@@ -50,14 +56,14 @@ interface Request {
 
 async function fetchOnce(
   network: MachineNetwork,
-  process: number,
+  caller: Caller,
   { url, method, body }: Request,
   options: FetchOptions,
 ): Promise<Fetched> {
   const name = normalName(url.hostname)
   if (name === null || !/^https?:$/.test(url.protocol)) throw new Error(`Could not resolve host: ${url.hostname}`)
   const secure = url.protocol === 'https:'
-  const stream = connect(network, name, url.port === '' ? (secure ? 443 : 80) : Number(url.port), process)
+  const stream = connect(network, name, url.port === '' ? (secure ? 443 : 80) : Number(url.port), caller)
   const timeout = AbortSignal.timeout(Math.min(options.timeoutMs ?? TIMEOUT_MS, TIMEOUT_MS))
   const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal])
   const abort = (): void => void stream.destroy(new Error('the request was given up'))
@@ -76,20 +82,21 @@ async function fetchOnce(
 }
 
 /** The program's side of a connection. */
-function connect({ gateway }: MachineNetwork, name: string, port: number, process: number): Duplex {
-  const { address, ports } = gateway.lookup(name)
+function connect({ gateway }: MachineNetwork, name: string, port: number, { process, scope }: Caller): Duplex {
+  const { address, ports } = gateway.lookup(name, scope)
   if (address === 0) throw new Error(`Could not resolve host: ${name}`)
   const [inside, outside] = duplexPair()
   inside.on('error', () => undefined)
   let opened = false
   const offered = new Uint16Array(new Uint8Array(ports).buffer)
   if (offered.includes(port)) {
-    gateway.connect(name, port, process, (meter) => {
+    const take = (meter: Meter): Duplex => {
       opened = true
       count(inside, meter.sent.bind(meter))
       count(outside, meter.received.bind(meter))
       return outside
-    })
+    }
+    gateway.connect(name, port, process, take, scope)
   }
   if (!opened) throw new Error(`Failed to connect to ${name} port ${port}: Connection refused`)
   outside.once('close', () => inside.destroy(outside.errored ?? new Error('the connection was closed')))

@@ -27,6 +27,8 @@ export interface ShellInvocation {
   readonly stdin: Uint8Array
   readonly timeoutMs: number
   readonly mergeOutput: boolean
+  /** Its own network, when it has one. */
+  readonly narrowed: boolean
   readonly signal: AbortSignal
 }
 
@@ -51,7 +53,9 @@ export async function runShell(settings: ShellSettings, invocation: ShellInvocat
     env: { ...settings.environment, HOSTNAME: settings.hostname, ...invocation.env },
     executionLimits: executionLimits(settings.limits, invocation.timeoutMs),
     processInfo: { pid: invocation.id + 1, ppid: 1, uid: 1000, gid: 1000 },
-    ...(settings.network === undefined ? {} : { fetch: gatewayFetch(settings.network, invocation.id) }),
+    ...(settings.network === undefined
+      ? {}
+      : { fetch: gatewayFetch(settings.network, invocation.id, invocation.narrowed ? invocation.id : 0) }),
     python: settings.interpreters,
     javascript: settings.interpreters,
     customCommands: [

@@ -34,6 +34,7 @@ export class SimulatedDriver implements Driver {
         snapshots: true,
         memory: false,
         volumes: false,
+        narrowing: true,
         hostTemplate: true,
         limits: {
           cpus: 'none',

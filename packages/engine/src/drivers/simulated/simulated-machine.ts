@@ -166,9 +166,13 @@ export class SimulatedMachine implements Machine {
       const stdin = await Promise.race([task.stdin, task.exited.then(() => null)])
       if (stdin === null) return
       const { id, log, aborted } = task
-      const { command, env, timeoutMs, mergeOutput } = spec
-      const invocation = { id, command, env, cwd, stdin, timeoutMs, mergeOutput, signal: aborted }
+      const { command, env, timeoutMs, mergeOutput, policy } = spec
+      const narrowed = policy !== undefined
+      const { gateway } = this.#settings.network ?? {}
+      if (narrowed) gateway?.narrow(id, policy)
+      const invocation = { id, command, env, cwd, stdin, timeoutMs, mergeOutput, narrowed, signal: aborted }
       task.end(await runShell(this.#settings, invocation, log))
+      if (narrowed) gateway?.forget(id)
     } catch (error) {
       // The shell reports what a script does wrong as an exit code; anything thrown is a defect of the shell.
       await task.log.write('stderr', Buffer.from(`shell: ${error instanceof Error ? error.message : String(error)}\n`))

@@ -1,8 +1,11 @@
 import type { Capabilities, Enforcement } from '../driver.ts'
 import type { HostFacts } from '../../host/facts.ts'
 
-/** What a rung of namespaces can do with the cgroups and the user that there are. */
-export function namespaceCapabilities({ root, cgroups }: HostFacts): Capabilities {
+/** Of Welcome: the guest can give a command a network of its own. */
+const OWN_NETWORKS = 4
+
+/** What a rung of namespaces can do with the cgroups and the user that there are, and with what its guest says. */
+export function namespaceCapabilities({ root, cgroups }: HostFacts, features: number): Capabilities {
   const by = (controller: 'memory' | 'pids' | 'cpu'): boolean =>
     cgroups.kind === 'v2' || (cgroups.kind === 'v1' && cgroups[controller] !== null)
   const whenCounted = (counted: boolean, without: Enforcement): Enforcement => (counted ? 'enforced' : without)
@@ -16,6 +19,7 @@ export function namespaceCapabilities({ root, cgroups }: HostFacts): Capabilitie
     snapshots: true,
     memory: false,
     volumes: true,
+    narrowing: (features & OWN_NETWORKS) !== 0,
     hostTemplate: true,
     limits: {
       cpus: whenCounted(by('cpu'), 'none'),

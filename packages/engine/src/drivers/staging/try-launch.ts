@@ -14,7 +14,13 @@ const TRIAL_TIMEOUT_MS = 15_000
 const TRIAL_ID_BASE = 0x4000_0000 - IDS
 const TRIAL_DISK_BYTES = 16 * 1024 * 1024
 
-export type Trial = { readonly works: true } | { readonly works: false; readonly reason: string }
+export type Trial =
+  | {
+      readonly works: true
+      /** Of Welcome. */
+      readonly features: number
+    }
+  | { readonly works: false; readonly reason: string }
 
 /**
  * Starts a machine as a launch would, waits until its guest answers, and ends it. Nothing less tells whether the
@@ -57,8 +63,8 @@ async function launchIn(
   const keeper = await prepareKeeper(nursery, { directories: [] })
   try {
     await launchOnKeeper(keeper, directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, [])
-    await new Link(keeper.socket).hello({ timeoutMs: TRIAL_TIMEOUT_MS })
-    return { works: true }
+    const { features } = await new Link(keeper.socket).hello({ timeoutMs: TRIAL_TIMEOUT_MS })
+    return { works: true, features }
   } catch (error) {
     const log = await readFile(join(directory, 'runtime.log'), 'utf8').catch(() => '')
     return { works: false, reason: log.trim() === '' ? messageOf(error) : log.trim().slice(-500) }

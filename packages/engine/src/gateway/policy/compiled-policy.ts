@@ -54,6 +54,11 @@ export class CompiledPolicy {
     return this.#allow.length === 0 && !this.audit
   }
 
+  /** Some of its rules are about what is said inside a connection. */
+  get partial(): boolean {
+    return ![...this.#allow, ...this.#deny].every(isWhole)
+  }
+
   /** What is in force, presets written out. */
   get rules(): { readonly allow: readonly Rule[]; readonly deny: readonly Rule[] } {
     return { allow: this.#allow, deny: this.#deny }
