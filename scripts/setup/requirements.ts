@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { findProgram } from './find-program.ts'
 import { runCommand } from './run-command.ts'
 import type { Distribution } from './distribution.ts'
@@ -7,6 +8,8 @@ export interface Requirement {
   readonly package: string
   /** Present when this program is found. */
   readonly program: string
+  /** For what is no program: present when this file is there, too. */
+  readonly file?: string
   readonly purpose: string
   /** Taken when the first choice is not to be had. */
   readonly alternative?: string
@@ -52,6 +55,18 @@ const REQUIREMENTS: readonly Requirement[] = [
   { package: 'podman', program: 'podman', purpose: 'engine API tests', test: true },
   { package: 'fish', program: 'fish', purpose: 'completion tests', test: true },
   { package: 'zsh', program: 'zsh', purpose: 'completion tests', test: true },
+  { package: 'openssh-client', program: 'ssh', purpose: 'tests of programs behind the gateway', test: true },
+  { package: 'openssh-server', program: 'sshd', purpose: 'tests of programs behind the gateway', test: true },
+  { package: 'python3-pip', program: 'pip3', purpose: 'tests of programs behind the gateway', test: true },
+  {
+    package: 'python3-requests',
+    program: 'python3',
+    file: '/usr/lib/python3/dist-packages/requests/__init__.py',
+    purpose: 'tests of programs behind the gateway',
+    test: true,
+  },
+  { package: 'default-jdk-headless', program: 'javac', purpose: 'tests of programs behind the gateway', test: true },
+  { package: 'iproute2', program: 'ip', purpose: 'tests that attack the gateway', test: true },
   { package: 'postgresql', program: 'pg_lsclusters', purpose: 'tests of the state on Postgres', test: true },
 ]
 
@@ -74,6 +89,7 @@ export async function findMissing(options: { readonly tests: boolean }): Promise
 async function whyMissing(requirement: Requirement): Promise<string | null> {
   const program = await findProgram(requirement.program)
   if (program === null) return `${requirement.program} is not installed`
+  if (requirement.file !== undefined && !existsSync(requirement.file)) return `${requirement.package} is not installed`
   if (requirement.minimum === undefined) return null
   const { stdout } = await runCommand(program, ['--version'])
   const version = Number(requirement.minimum.pattern.exec(stdout)?.[1] ?? 'NaN')

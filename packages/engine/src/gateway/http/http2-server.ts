@@ -1,4 +1,5 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { HttpLimits } from './limits.ts'
 import { grouped } from './http2-headers.ts'
@@ -9,8 +10,13 @@ const WINDOW_BYTES = 256 * 1024
 /** Each stream's memory counts, and this bounds their sum (in megabytes). */
 const SESSION_MEMORY = 32
 
-/** Reads requests of HTTP/2 from a TLS connection. */
-export function serveHttp2(socket: TLSSocket, serve: (inbound: Inbound) => Promise<void>, limits: HttpLimits): void {
+/** Reads requests of HTTP/2 from a TLS connection over a stream. When that ends no request follows, and the session ends with the last answer. */
+export function serveHttp2(
+  socket: TLSSocket,
+  stream: Duplex,
+  serve: (inbound: Inbound) => Promise<void>,
+  limits: HttpLimits,
+): void {
   const session = performServerHandshake(socket, {
     maxSessionMemory: SESSION_MEMORY,
     maxHeaderListPairs: limits.headerCount + 4,
@@ -23,6 +29,9 @@ export function serveHttp2(socket: TLSSocket, serve: (inbound: Inbound) => Promi
     },
   })
   session.on('error', () => session.destroy())
+  // Node itself does not always notice the end of what is below TLS.
+  if (stream.readableEnded) session.close()
+  else stream.once('end', () => session.close())
   session.once('connect', () => session.setLocalWindowSize(WINDOW_BYTES * 8))
   session.on('stream', (stream: ServerHttp2Stream, _headers, flags: number, raw: string[]) => {
     stream.on('error', () => stream.destroy())

@@ -52,7 +52,7 @@ async function serve(socket: Duplex | TLSSocket, connection: InspectedConnection
   finished(socket, () => resolve())
   try {
     const request = (inbound: Inbound): Promise<void> => exchange(context, inbound).catch(() => void socket.destroy())
-    if (multiplexed) serveHttp2(socket, request, limits)
+    if (multiplexed) serveHttp2(socket, connection.stream, request, limits)
     else {
       serveHttp1(
         socket,
