@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { HearthError, parseInput, rungSchema } from '@hearth/contract'
+import { runAgentBench } from './agent/run-agent-bench.ts'
 import { runApiBench } from './api/run-api-bench.ts'
 import { runCliBench } from './cli/run-cli-bench.ts'
 import { runDialectBench } from './dialects/run-dialect-bench.ts'
@@ -13,6 +14,7 @@ import { runBench, type BenchOptions } from './run-bench.ts'
 /** What can be measured, by name. */
 export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchReport>>> = {
   rungs: runBench,
+  agent: runAgentBench,
   api: runApiBench,
   cli: runCliBench,
   dialects: runDialectBench,

@@ -12,6 +12,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'agent-loop.ts': /^step: submit\nsubmitted, verified true: It adds now\.\n[^]*\n\+echo \$\(\(\$1 \+ \$2\)\)$/m,
   'at-least.ts': /^(got (container|gvisor|microvm), and inside I am \S+|refused: .+)$/m,
   'background-server.ts': /^HTTP\/1\.0 200 OK\nhello from inside$/m,
+  'best-of.ts':
+    /^attempt 1: failed \(centuries still fails\)\nattempt 2: failed \(years fails now\)\nattempt 3: passed\nwinner: attempt 3, 6 steps in all$/m,
   'files.ts': /^Ada\nEdsger\nGrace\n\nfile names\.txt 17\nfile sorted\.txt 17$/m,
   'five-fixes.ts':
     /^failed: sort \| tail -n 1 \(numbers fails now\)\n[^]*failed: change the test \(words still fails\)\nwinner: sort -n \| tail -n 1$/m,

@@ -15,7 +15,7 @@ export interface Floor {
 export interface Measurement {
   readonly rung: Rung
   readonly metric: string
-  readonly unit: 'ms' | 'ms/MB' | 'MB/s' | 'KB' | 'per second' | 'ratio'
+  readonly unit: 'ms' | 'ms/MB' | 'MB/s' | 'KB' | 'per second' | 'ratio' | 'tokens'
   readonly samples: readonly number[]
   readonly floors: readonly Floor[]
   /** The first floor is the one that a ratio is taken against. */

@@ -23,9 +23,10 @@ export async function search(options: SearchOptions): Promise<SearchReport> {
   checkOptions(options)
   const from = performance.now()
   await using tracker = await ChangeTracker.open(null)
-  const commit = await tracker.begin(base, workdir)
   using leases = new Leases(leaseMs)
   const forks = new Forks(base, leases)
+  // Others may fork the base meanwhile, for which it stands still: nothing but forks of it is read.
+  const commit = await forks.use(async (fork) => await tracker.begin(fork, workdir), options.signal)
   const attempts = new Attempts(options, tracker, commit, forks, leases)
   const court = new Court(options, forks, new Turns(options.judges ?? Math.max(2, availableParallelism())))
   const gate = await court.open()
