@@ -1,4 +1,8 @@
-import { startAgent, type Model, type ModelRequest } from '@hearth/agent'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FileEventLog, startAgent, type Model, type ModelRequest } from '@hearth/agent'
+import type { Sandbox } from '@hearth/contract'
 import type { BenchContext } from '../context.ts'
 import { timed } from '../context.ts'
 import { median, percentile, type Measurement } from '../report/row.ts'
@@ -46,9 +50,7 @@ export async function measureSteps(context: BenchContext): Promise<Measurement[]
   }
   const before = await plain()
   const model = new PromptModel(steps)
-  const budget = { steps: steps + 10 }
-  const run = await startAgent({ sandbox, model, task: 'Measure.', budget })
-  await run.result
+  await work(sandbox, model, steps)
   const commands = [...before, ...(await plain())]
   const command = median(commands)
   const samples = model.asked.slice(1, steps).map((at, index) => at - (model.asked[index] ?? at) - command)
@@ -63,6 +65,18 @@ export async function measureSteps(context: BenchContext): Promise<Measurement[]
     },
     tokensOf(model, rung),
   ]
+}
+
+/** Written down in a file, as a run is that can be taken up again. */
+async function work(sandbox: Sandbox, model: Model, steps: number): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'hearth-bench-'))
+  try {
+    const log = await FileEventLog.open(join(directory, 'log'))
+    const run = await startAgent({ sandbox, model, log, task: 'Measure.', budget: { steps: steps + 10 } })
+    await run.result
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
 }
 
 /** What every call pays for before it says anything of the task. */
