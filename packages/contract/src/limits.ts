@@ -95,6 +95,25 @@ export const BOUNDS = {
   /** A call of the API of a forge, from the name to the end of the answer, and the bytes of the answer. */
   forgeMs: 30_000,
   forgeAnswerBytes: 1 * MiB,
+  /** What one repository may take on the host, and how long one call of git may speak to its server. */
+  repositoryBytes: 16 * GiB,
+  repositoryTransferMs: 600_000,
+  /** Repositories and workspaces of one tenant. */
+  repositories: 1000,
+  workspaces: 10_000,
+  /** Of a workspace in a commit or a diff: changed files, their bytes in all, and those of one; larger ones are left out and named. */
+  workspaceChanges: 200_000,
+  workspaceChangedBytes: 2 * GiB,
+  workspaceFileBytes: 100 * MiB,
+  /** Paths that cannot be in a commit and are named. */
+  workspaceSkipped: 1000,
+  /** Files with rules about what is ignored, and the bytes of one. */
+  workspaceIgnoreFiles: 1000,
+  workspaceIgnoreBytes: 1 * MiB,
+  /** A patch of a workspace. */
+  workspacePatchBytes: 64 * MiB,
+  /** How long what the server of a repository said counts as new. */
+  repositoryFreshMs: 60_000,
   /** Names that one sandbox has asked for and may reach; further ones are not found. */
   gatewayNames: 1024,
   /** Connections out of one sandbox at one time; a policy may say fewer. */

@@ -1,6 +1,12 @@
 import type {
+  AddRepository,
+  Collected,
+  CollectRequest,
+  CommitRequest,
+  CommitView,
   CreateSandbox,
   CreateVolume,
+  DiffSince,
   DiffOptions,
   FileChange,
   ForkView,
@@ -9,6 +15,9 @@ import type {
   Policy,
   PolicyView,
   mergeRequestSchema,
+  PushRequest,
+  PushView,
+  RepositoryView,
   Rung,
   Sandbox,
   SandboxState,
@@ -18,6 +27,11 @@ import type {
   SnapshotInfo,
   takeSnapshotSchema,
   VolumeView,
+  UpdateWorkspace,
+  WorkspaceDiffView,
+  WorkspaceSource,
+  WorkspaceStatus,
+  WorkspaceView,
 } from '@hearth/contract'
 import type { Pool, RungReport } from '@hearth/engine'
 import type { z } from 'zod'
@@ -45,6 +59,11 @@ export interface Page<Item> {
   readonly items: readonly Item[]
   /** Passed as `cursor` for the next page; null at the end. */
   readonly next: string | null
+}
+
+export interface PageQuery {
+  readonly limit: number
+  readonly cursor: string | null
 }
 
 /** A sandbox in use: it is awake, it counts as active, and idleness cannot end it until it is let go. */
@@ -125,6 +144,33 @@ export interface VolumeControl {
   remove(caller: Caller, volume: string): Promise<void>
 }
 
+/** The repositories of the caller's tenant: another tenant's is `repository_not_found`. */
+export interface RepositoryControl {
+  /** Clones it into the cache of this host. One that is known already is given as it is. A path needs the scope `operator`. */
+  add(caller: Caller, request: AddRepository, call: KeyedCall): Promise<RepositoryView>
+  list(caller: Caller, query: PageQuery): Promise<Page<RepositoryView>>
+  get(caller: Caller, id: string): Promise<RepositoryView>
+  fetch(caller: Caller, id: string, signal: AbortSignal): Promise<RepositoryView>
+  /** `repository_in_use` while there are workspaces of it. */
+  remove(caller: Caller, id: string): Promise<void>
+}
+
+/** The workspaces of the caller's tenant: another tenant's is `workspace_not_found`. */
+export interface WorkspaceControl {
+  create(caller: Caller, source: WorkspaceSource, call: KeyedCall): Promise<WorkspaceView>
+  list(caller: Caller, query: PageQuery): Promise<Page<WorkspaceView>>
+  get(caller: Caller, id: string): Promise<WorkspaceView>
+  update(caller: Caller, id: string, change: UpdateWorkspace): Promise<WorkspaceView>
+  /** `workspace_in_use` while a sandbox has it. */
+  remove(caller: Caller, id: string): Promise<void>
+  status(caller: Caller, id: string, signal: AbortSignal): Promise<WorkspaceStatus>
+  diff(caller: Caller, id: string, since: DiffSince, signal: AbortSignal): Promise<WorkspaceDiffView>
+  commit(caller: Caller, id: string, request: CommitRequest, call: KeyedCall): Promise<CommitView>
+  push(caller: Caller, id: string, request: PushRequest, call: KeyedCall): Promise<PushView>
+  /** Evicts what nobody has used for long, least valuable first. */
+  collect(caller: Caller, request: CollectRequest): Promise<Collected>
+}
+
 /**
  * What the API and the dialects call. Each method checks that the sandbox is the caller's: another tenant's is
  * `sandbox_not_found`. Scopes are checked by the caller of this interface, tenancy here.
@@ -135,6 +181,8 @@ export interface ControlPlane {
   readonly snapshots: SnapshotControl
   readonly volumes: VolumeControl
   readonly policies: PolicyControl
+  readonly repositories: RepositoryControl
+  readonly workspaces: WorkspaceControl
   /** Machines of this host that wait for sandboxes, of whichever tenant. */
   readonly pool: Pick<Pool, 'report' | 'set'>
   /** The same key with the same request gives the same sandbox; with another request, `idempotency_conflict`. */

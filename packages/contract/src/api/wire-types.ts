@@ -5,6 +5,7 @@ import { guestPathSchema } from '../sandbox-spec.ts'
 import { SANDBOX_STATES } from '../sandbox-states.ts'
 import { createFromSchema } from '../snapshots.ts'
 import { namedVolumeMountsSchema } from '../volumes.ts'
+import { workspaceIdSchema, workspaceSourceSchema } from '../workspaces.ts'
 
 /** Shapes of the HTTP API. Times are ISO 8601 with milliseconds; bytes in JSON are base64. */
 
@@ -33,6 +34,8 @@ export const createSandboxSchema = createFromSchema
     /** No deadline. Needs the scope `sandbox:persistent`. */
     persistent: z.boolean().optional(),
     record: recordOptionsSchema.optional(),
+    /** What it has at `/workspace` for itself alone: one that is there, or a new one of this source. Needs the scope `workspaces`. */
+    workspace: z.union([workspaceIdSchema, workspaceSourceSchema]).optional(),
   })
   .meta({ id: 'CreateSandbox' })
 export type CreateSandbox = z.input<typeof createSandboxSchema>

@@ -17,6 +17,8 @@ export interface GitOptions extends GitPlace {
   readonly reach?: GitReach
   /** Variables for who writes and when, as `GIT_AUTHOR_NAME`. */
   readonly identity?: Readonly<Record<string, string>>
+  /** Every user may write to the files that it makes, as a sandbox's users must. */
+  readonly openToAll?: boolean
   /** Makes the error of a failure from what git wrote to standard error. Default: `internal`. */
   readonly failure?: (problems: string) => HearthError
 }
@@ -28,7 +30,8 @@ const TIMEOUT_MS = 600_000
 
 /** Runs the git of the host on a repository that no sandbox can reach. Nothing of it, or of what it started, outlives the call. */
 export async function git(args: readonly string[], options: GitOptions): Promise<Buffer> {
-  const child = spawn('git', [...configurationArguments(options.reach), ...args], {
+  const [program, ...words] = [...opening(options), ...configurationArguments(options.reach), ...args]
+  const child = spawn(program, words, {
     // Whatever works on a repository works in its directory, by which leftovers of a dead process are found.
     cwd: options.workTree ?? options.directory,
     env: { ...gitEnvironment(options, options.reach), ...options.identity },
@@ -62,6 +65,11 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   } finally {
     limits.removeEventListener('abort', end)
   }
+}
+
+/** Node has one mask for all that it does, so that a shell sets that of git alone. */
+function opening({ openToAll = false }: GitOptions): [string, ...string[]] {
+  return openToAll ? ['sh', '-c', 'umask 000; exec git "$@"', 'git'] : ['git']
 }
 
 /** With what it started: transports and packers are processes of their own. */

@@ -19,6 +19,7 @@ import { portRoutes } from './routes/ports.ts'
 import { processRoutes } from './routes/processes.ts'
 import { runMessageRoutes } from './routes/run-messages.ts'
 import { runRoutes } from './routes/runs.ts'
+import { repositoryRoutes } from './routes/repositories.ts'
 import { sandboxRoutes } from './routes/sandboxes.ts'
 import { sleepRoutes } from './routes/sleep.ts'
 import { secretRoutes } from './routes/secrets.ts'
@@ -27,6 +28,7 @@ import { systemRoutes } from './routes/system.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { volumeRoutes } from './routes/volumes.ts'
 import { watchRoutes } from './routes/watch.ts'
+import { workspaceRoutes } from './routes/workspaces.ts'
 import { webSocketRoutes } from './routes/web-sockets.ts'
 
 /** The API. Everything below `/v1` needs a key; whatever fails is an error body. */
@@ -67,6 +69,8 @@ export function createApp(services: Services, operations: Operations): App {
   sleepRoutes(app, services)
   snapshotRoutes(app, services)
   volumeRoutes(app, services)
+  repositoryRoutes(app, services)
+  workspaceRoutes(app, services)
   policyRoutes(app, services)
   secretRoutes(app, services)
   runRoutes(app, services)

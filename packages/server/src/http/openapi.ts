@@ -80,6 +80,8 @@ export function queryInteger(least: number, most: number) {
     .transform(Number)
     .pipe(z.int().min(least).max(most))
 }
+/** Every list is paged. */
+export const pageQuery = z.object({ limit: queryInteger(1, 1000).optional(), cursor: z.string().max(256).optional() })
 export const queryBoolean = z.enum(['true', 'false']).transform((value) => value === 'true')
 
 export const processParameters = sandboxParameters.extend({ process: queryInteger(1, 2 ** 32 - 1) })

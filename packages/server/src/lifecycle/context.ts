@@ -5,6 +5,8 @@ import type { Store } from '../state/index.ts'
 import type { Admission } from './admission.ts'
 import type { EarlyLaunches } from './early-launches.ts'
 import type { LiveSandboxes } from './live-sandboxes.ts'
+import type { WorkspaceServices } from '../workspaces/workspace-services.ts'
+import type { WorkspaceStep } from '../workspaces/steps.ts'
 import type { Step } from './steps.ts'
 
 /** What all parts of the lifecycle share. */
@@ -26,7 +28,8 @@ export interface Context {
   readonly volumesInWork: Set<VolumeId>
   /** Each tells volumes of this host that it has written down elsewhere than in `volumes`. */
   readonly volumeOwners: (() => Promise<Iterable<VolumeId>>)[]
-  readonly step: (name: Step) => void
+  readonly workspaces: WorkspaceServices
+  readonly step: (name: Step | WorkspaceStep) => void
   /** For what fails while nobody waits for it. */
   readonly report: (what: string, error: unknown) => void
 }

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { Step } from './steps.ts'
 import { NEVER, TestHome, type TestServer } from './test-server.ts'
 
 const UNKEYED = { idempotencyKey: null, signal: NEVER }
 
 /** A server with one sandbox, and something to do when it comes to a step. */
-async function prepare(home: TestHome): Promise<{ server: TestServer; parent: string; at: Map<Step, () => void> }> {
-  const at = new Map<Step, () => void>()
+async function prepare(home: TestHome): Promise<{ server: TestServer; parent: string; at: Map<string, () => void> }> {
+  const at = new Map<string, () => void>()
   const server = await home.start({ onStep: (step) => at.get(step)?.() })
   const { id } = await server.create()
   await server.run(id, 'echo kept >/tmp/kept')

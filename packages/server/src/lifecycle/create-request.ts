@@ -8,9 +8,10 @@ import {
   type CreateSandbox,
   type SandboxId,
 } from '@hearth/contract'
-import type { NewSandbox, StoredSpec } from '../state/index.ts'
 import { resolveMounts } from '../volumes/finding-volumes.ts'
+import type { NewSandbox, StoredSpec, WorkspaceRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
+import { specIn } from './create-in-workspace.ts'
 import { findSnapshot } from './finding-snapshots.ts'
 
 /** A create that was checked, and what it will get. */
@@ -18,6 +19,8 @@ export interface PlannedCreate {
   /** As it was asked for: what an idempotency key is compared by, and what is done again after a crash. */
   readonly request: CreateSandbox
   readonly row: NewSandbox & { readonly id: SandboxId }
+  /** What it gets for itself alone. */
+  readonly workspace: WorkspaceRecord | null
 }
 
 /** Checks a request against itself and against what this host can do; nothing is written. */
@@ -25,6 +28,7 @@ export async function planCreate(
   context: Pick<Context, 'hearth' | 'store' | 'hostId'>,
   input: unknown,
   tenantId: string,
+  workspace: WorkspaceRecord | null,
 ): Promise<PlannedCreate> {
   const request = parseInput(createSandboxSchema, input, 'request')
   const { persistent = false, ttlMs, idleMs, idleAction } = request
@@ -34,11 +38,12 @@ export async function planCreate(
   // Names are the tenant's: the engine knows identifiers alone.
   const from = request.from === undefined ? null : (await findSnapshot(context, tenantId, request.from)).id
   const volumes = request.volumes === undefined ? null : await resolveMounts(context, tenantId, request.volumes)
-  const spec = {
+  const asked = {
     ...storedSpec(request),
     ...(from === null ? {} : { from }),
     ...(volumes === null ? {} : { volumes }),
   }
+  const spec = workspace === null ? asked : specIn(asked, workspace)
   const plan = await hearth.plan(engineSpec(spec))
   for (const { secret } of spec.secrets ?? []) await context.store.secrets.get(tenantId, secret)
   if (idleAction === 'pause' && !plan.capabilities.pause) {
@@ -62,7 +67,7 @@ export async function planCreate(
     expiresAt: persistent ? null : Date.now() + (ttlMs ?? BOUNDS.defaultTtlMs),
     idle: idleMs === undefined ? null : { ms: idleMs, action },
   }
-  return { request, row }
+  return { request, row, workspace }
 }
 
 /** What the engine is asked for: it keeps no record. */
@@ -72,7 +77,14 @@ export function engineSpec({ record: _record, ...spec }: StoredSpec): CreateFrom
 
 /** The engine knows no sandbox without a deadline: that of a persistent one is moved again and again. */
 function storedSpec(request: CreateSandbox): StoredSpec {
-  const { idleMs: _idle, idleAction: _action, persistent, volumes: _volumes, ...spec } = request
+  const {
+    idleMs: _idle,
+    idleAction: _action,
+    persistent,
+    volumes: _volumes,
+    workspace: _workspace,
+    ...spec
+  } = request
   return persistent === true ? { ...spec, ttlMs: BOUNDS.maximumTtlMs } : spec
 }
 

@@ -48,6 +48,7 @@ export async function beginCreate(
     if (!started.created) return { operation: started.operation, record: null }
     if (!entered) admitted.use(context.admission.enter(context.live.size))
     const record = await createWithinQuota(session, row)
+    if (planned.workspace !== null) await session.workspaces.lease(planned.workspace.id, id)
     const facts = { operation: started.operation.id, request: origin.requestId }
     await session.events.append(eventOf(record, 'sandbox.created', { ...facts, ...beginningOf(record) }))
     return { operation: started.operation, record }

@@ -21,8 +21,12 @@ export class EarlyLaunches {
     return this.#underWay.has(id as SandboxId)
   }
 
-  /** Null for a create that has to wait for its row. What it is made of must stay, and only its row makes a snapshot stay. */
+  /**
+   * Null for a create that has to wait for its row. What it is made of must stay, and only its row makes a snapshot stay; and only its row
+   * makes what it writes to its own.
+   */
   start({ row }: PlannedCreate): EarlyLaunch | null {
+    if ((row.spec.volumes ?? []).length > 0) return null
     if ((row.originId ?? null) !== null || this.#refused.has(row.tenantId)) return null
     const launch = new EarlyLaunch(this.#hearth, row)
     this.#underWay.add(row.id)

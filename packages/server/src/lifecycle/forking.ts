@@ -6,6 +6,7 @@ import { discardVolumes } from '../volumes/removing-volumes.ts'
 import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { defaultTtlMs, planChildren } from './fork-request.ts'
+import { beginForkedWorkspaces, discardForkedWorkspaces, settleForkedWorkspaces } from './fork-workspaces.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
@@ -62,6 +63,7 @@ export async function beginFork(
       await insertForked(session, parent.record, record)
       made.push(record)
     }
+    await beginForkedWorkspaces(session, parent.record, made)
     const known: ForkOutcome = { children: made.map(({ id }) => id) }
     const recorded = await session.operations.recordStep(started.operation, 'begin', 'after', known)
     return { operation: recorded, records: made }
@@ -127,6 +129,7 @@ async function settleFork(
       for (const volume of ownVolumes(record)) await session.volumes.move(volume, 'creating', 'ready')
       records.push(record)
     }
+    await settleForkedWorkspaces(session, records)
     const facts = { operation: operation.id, children: outcome.children, memory }
     await session.events.append(eventOf(parent.record, 'sandbox.forked', facts))
     return { records, done: await session.operations.finish(operation, 'done', { result: outcome }) }
@@ -161,6 +164,7 @@ export async function undoFork(
         ended.push(await session.sandboxes.transition(deleting, 'deleted', patch))
         await session.events.append(eventOf(record, 'sandbox.failed', { operation: operation.id, reason }))
       }
+      await discardForkedWorkspaces(session, children.map(({ record }) => record))
       await session.operations.finish(operation, end, { error: failure(error) })
       return ended
     })

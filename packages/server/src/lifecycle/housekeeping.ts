@@ -94,6 +94,7 @@ export class Housekeeping {
     await this.#attempt('snapshots', () => settleSnapshots(context))
     await this.#attempt('volumes', () => settleVolumes(context))
     await this.#attempt('volumes without rows', () => this.#volumes.run())
+    await this.#attempt('workspaces', () => context.workspaces.tidy())
     await this.#attempt('sweep', () => context.hearth.sweep({ graceMs: this.#options.graceMs }))
     await this.#attempt('retention', () => this.#purge())
   }

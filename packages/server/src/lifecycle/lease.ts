@@ -7,7 +7,7 @@ import type { Context } from './context.ts'
  * operation over: the signal then aborts, and nothing more may be written for it.
  */
 export async function underLease<T>(
-  context: Context,
+  context: Pick<Context, 'store' | 'leaseMs' | 'report'>,
   operation: Operation,
   work: (lost: AbortSignal) => Promise<T>,
 ): Promise<T> {

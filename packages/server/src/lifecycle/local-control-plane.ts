@@ -1,28 +1,34 @@
 import { BOUNDS, HearthError, parseInput, type CreateSandbox, type SandboxView } from '@hearth/contract'
 import { lockHome, type Hearth, type RungReport } from '@hearth/engine'
 import { z } from 'zod'
-import type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from '../control-plane.ts'
 import { LocalVolumes } from '../volumes/local-volumes.ts'
 import { settleVolumes } from '../volumes/removing-volumes.ts'
-import { Records } from '../record/records.ts'
-import { isAlive, type Store } from '../state/index.ts'
-import { Admission, measureHost, type AdmissionLimits } from './admission.ts'
 import { atMost } from './at-most.ts'
+import type {
+  Caller,
+  ControlPlane,
+  ListQuery,
+  Page,
+  RepositoryControl,
+  SandboxUse,
+  WorkspaceControl,
+} from '../control-plane.ts'
+import type { Records } from '../record/records.ts'
+import { isAlive, type Store } from '../state/index.ts'
+import type { AdmissionLimits } from './admission.ts'
 import type { Context } from './context.ts'
 import { beginBoth, finishCreate } from './creating.ts'
-import { planCreate } from './create-request.ts'
-import { EarlyLaunches } from './early-launches.ts'
+import { planWithWorkspace } from './create-in-workspace.ts'
 import { findLive, findRecord } from './finding.ts'
 import { moveDeadline } from './hibernating.ts'
 import { hostIdentity } from './host-identity.ts'
-import { becomeIdle, expireAsleep } from './idling.ts'
 import { Housekeeping, type HousekeepingOptions } from './housekeeping.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
-import { LiveSandboxes } from './live-sandboxes.ts'
 import { LocalCopies } from './local-copies.ts'
 import { LocalSleep } from './local-sleep.ts'
 import { LocalPolicies } from './local-policies.ts'
 import { LocalSnapshots } from './local-snapshots.ts'
+import { newContext } from './new-context.ts'
 import { pauseSandbox } from './pausing.ts'
 import { reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
@@ -33,6 +39,7 @@ import type { Step } from './steps.ts'
 import { eventOf } from './transitions.ts'
 import { requireAlive, toView } from './view.ts'
 import { awake, wakeInTurn } from './waking.ts'
+import type { WorkspaceStep } from '../workspaces/steps.ts'
 
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
@@ -45,7 +52,7 @@ export interface LocalControlPlaneOptions {
   /** Its home belongs to this server: sandboxes in it that no row tells of are removed. Released together with the control plane. */
   readonly hearth: Hearth
   /** Called at every instant between two durable effects. */
-  readonly onStep?: (name: Step) => void
+  readonly onStep?: (name: Step | WorkspaceStep) => void
   /** Told of what fails while nobody waits for it. */
   readonly onProblem?: (what: string, error: unknown) => void
   /** How long an operation is held before another server may take it over. Default 30 s, renewed while it goes on. */
@@ -63,6 +70,8 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   readonly snapshots: LocalSnapshots
   readonly volumes: LocalVolumes
   readonly policies: LocalPolicies
+  readonly repositories: RepositoryControl
+  readonly workspaces: WorkspaceControl
   readonly pool: ControlPlane['pool']
   readonly #context: Context
   readonly #housekeeping: Housekeeping
@@ -83,6 +92,8 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.snapshots = new LocalSnapshots(context, () => this.#requireOpen())
     this.volumes = new LocalVolumes(context, () => this.#requireOpen())
     this.policies = new LocalPolicies(context, () => this.#requireOpen())
+    this.repositories = context.workspaces.repositories
+    this.workspaces = context.workspaces.workspaces
     this.pool = context.hearth.pool
     this.#lock = lock
     this.#housekeeping = new Housekeeping(context, options.housekeeping ?? {})
@@ -97,32 +108,13 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     const lock = await lockHome(home)
     try {
       const hostId = await hostIdentity(home)
-      const report = options.onProblem ?? (() => undefined)
-      const context: Context = {
-        store,
-        hearth,
-        hostId,
-        leaseMs: options.leaseMs ?? 30_000,
-        live: new LiveSandboxes({
-          idle: (live) => void becomeIdle(context, live),
-          expired: (live) => void expireAsleep(context, live),
-          removed: ({ record }) => context.records.forget(record.id),
-        }),
-        admission: new Admission(() => measureHost(home, hearth.pool.heldBytes), options.admission),
-        early: new EarlyLaunches(hearth),
-        records: options.records ?? new Records(store, { onProblem: report }),
-        underWay: new Map(),
-        snapshotsInWork: new Set(),
-        volumesInWork: new Set(),
-        volumeOwners: [],
-        step: options.onStep ?? (() => undefined),
-        report,
-      }
+      const context = newContext(options, hostId)
       await store.hosts.register(hostId)
       await store.operations.releaseOwner(hostId)
       await reconcile(context)
       await settleSnapshots(context)
       await settleVolumes(context)
+      await context.workspaces.settle()
       // All that was left undone has its turn before any request.
       const recovery = await beginRecovery(context)
       const found = Promise.all([recovery.finished, takeUpAll(context)]).then(() => undefined)
@@ -141,7 +133,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.#requireOpen()
     const context = this.#context
     const { idempotencyKey, signal } = options
-    const planned = await planCreate(context, request, caller.tenantId)
+    const planned = await planWithWorkspace(context, caller, request, options)
     if (signal.aborted) throw givenUp(signal)
     context.records.begin(planned.row)
     using admitted = new DisposableStack()
@@ -263,7 +255,8 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { live, hearth, store, records } = this.#context
+    const { live, hearth, store, records, workspaces } = this.#context
+    workspaces.close()
     await this.#housekeeping.stop()
     const settled = async (): Promise<void> => {
       await this.recovered.catch(() => undefined)

@@ -37,6 +37,8 @@ async function recover(context: Context, operation: Operation): Promise<{ readon
   const record = operation.sandboxId === null ? null : await sandboxes.find(operation.sandboxId)
   const copy = COPY_RECOVERIES[operation.kind]
   if (copy !== undefined) return await copy(context, record === null ? null : context.live.ensure(record), operation)
+  if (/^(repository|workspace)\./.test(operation.kind))
+    return { finished: context.workspaces.workspaces.recover(operation) }
   if (record === null)
     return { finished: operations.finish(operation, operation.kind === 'delete' ? 'done' : 'undone') }
   const live = context.live.ensure(record)

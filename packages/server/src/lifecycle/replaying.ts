@@ -13,7 +13,11 @@ export async function replayCreate(context: Context, earlier: Operation, signal:
 }
 
 /** An operation that is done; waits for it where it is still under way, and throws what it kept when it failed. */
-export async function outcomeOf(context: Context, earlier: Operation, signal: AbortSignal): Promise<Operation> {
+export async function outcomeOf(
+  context: Pick<Context, 'store' | 'underWay'>,
+  earlier: Operation,
+  signal: AbortSignal,
+): Promise<Operation> {
   let operation = earlier
   for (;;) {
     if (operation.state === 'done') return operation

@@ -20,6 +20,9 @@ import type { Store, StoreSession } from './store.ts'
 import { TemplateBuildRepository } from './templates/template-builds.ts'
 import { VolumeRepository } from './volumes/volumes.ts'
 import { WebhookRepository } from './webhooks/webhooks.ts'
+import { RepositoryTable } from './workspaces/repositories.ts'
+import { SeedTable } from './workspaces/seeds.ts'
+import { WorkspaceTable } from './workspaces/workspaces.ts'
 import { TransactionGuard } from './transaction-guard.ts'
 
 export interface DatabaseStoreParts {
@@ -47,6 +50,9 @@ export class DatabaseStore implements Store {
   readonly webhooks: WebhookRepository
   readonly templateBuilds: TemplateBuildRepository
   readonly runs: RunRepository
+  readonly repositories: RepositoryTable
+  readonly seeds: SeedTable
+  readonly workspaces: WorkspaceTable
   readonly #parts: DatabaseStoreParts
   readonly #guard = new TransactionGuard()
   #closing: Promise<void> | null = null
@@ -72,6 +78,9 @@ export class DatabaseStore implements Store {
     this.webhooks = session.webhooks
     this.templateBuilds = session.templateBuilds
     this.runs = session.runs
+    this.repositories = session.repositories
+    this.seeds = session.seeds
+    this.workspaces = session.workspaces
   }
 
   async transaction<T>(work: (session: StoreSession) => Promise<T>): Promise<T> {
@@ -126,6 +135,9 @@ export class DatabaseStore implements Store {
       webhooks: new WebhookRepository(database, sources, keys?.box ?? null),
       templateBuilds: new TemplateBuildRepository(database, sources),
       runs: new RunRepository({ database, sources, changes, changed }),
+      repositories: new RepositoryTable(database, sources),
+      seeds: new SeedTable(database, sources),
+      workspaces: new WorkspaceTable(database, sources),
     }
   }
 

@@ -11,6 +11,9 @@ import type { SnapshotRepository } from './snapshots/snapshots.ts'
 import type { TemplateBuildRepository } from './templates/template-builds.ts'
 import type { VolumeRepository } from './volumes/volumes.ts'
 import type { WebhookRepository } from './webhooks/webhooks.ts'
+import type { RepositoryTable } from './workspaces/repositories.ts'
+import type { SeedTable } from './workspaces/seeds.ts'
+import type { WorkspaceTable } from './workspaces/workspaces.ts'
 
 /**
  * Everything that is durable, seen either directly (each call commits by itself) or inside one transaction.
@@ -38,6 +41,12 @@ export interface StoreSession {
   readonly templateBuilds: TemplateBuildRepository
   /** Runs of agents. */
   readonly runs: RunRepository
+  /** Repositories that are cached on hosts. */
+  readonly repositories: RepositoryTable
+  /** Checkouts that workspaces are copied of. */
+  readonly seeds: SeedTable
+  /** Durable checkouts. */
+  readonly workspaces: WorkspaceTable
 }
 
 /** The durable state of one control plane. Any number of processes may have the same database open. */

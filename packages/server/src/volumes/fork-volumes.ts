@@ -21,6 +21,8 @@ export async function insertForked(session: StoreSession, parent: SandboxRecord,
   for (const [index, source] of ownVolumes(parent).entries()) {
     const [from, id] = [await session.volumes.get(source), copies[index]]
     if (from === null || id === undefined) throw volumeNotFound(source)
+    // A workspace writes down its own.
+    if (from.workspaceId !== null) continue
     const { tenantId, hostId, diskBytes } = from
     await volumeWithinQuota(session, { id, tenantId, hostId, diskBytes, sandboxId: child.id })
   }

@@ -44,6 +44,7 @@ export function sandboxRoutes(app: App, services: Services): void {
     const request = context.req.valid('json')
     const caller = context.get('caller')
     if (request.persistent === true) requireScope(caller.scopes, 'sandbox:persistent')
+    if (request.workspace !== undefined) requireScope(caller.scopes, 'workspaces')
     const operation = context.get('operation')
     const options = { idempotencyKey: context.req.valid('header')['idempotency-key'] ?? null, signal: operation.signal }
     const made = controlPlane.create(caller, request, options).then((view) => {

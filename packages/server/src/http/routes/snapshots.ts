@@ -3,7 +3,7 @@ import { pageSchema, snapshotNameSchema, snapshotViewSchema } from '@hearth/cont
 import type { App, AppContext, Services } from '../app-env.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
 import { checkDeclaredLength } from '../bodies/read-body.ts'
-import { describeRoute, jsonAnswer, noContent, queryInteger, rawBytes } from '../openapi.ts'
+import { describeRoute, jsonAnswer, noContent, pageQuery, rawBytes } from '../openapi.ts'
 import { snapshotView } from '../snapshot-views.ts'
 import { answerWithBytes, INERT_HEADERS } from '../streams/send-bytes.ts'
 import { rawBody } from './files.ts'
@@ -21,7 +21,7 @@ export function snapshotRoutes(app: App, services: Services): void {
       method: 'get',
       path: '/v1/snapshots',
       request: {
-        query: z.object({ limit: queryInteger(1, 1000).optional(), cursor: z.string().max(256).optional() }),
+        query: pageQuery,
       },
       responses: { 200: jsonAnswer(pageSchema(snapshotViewSchema), 'One page, newest first.') },
     },

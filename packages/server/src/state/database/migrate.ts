@@ -9,6 +9,7 @@ import { webhooks } from '../migrations/008-webhooks.ts'
 import { templateBuilds } from '../migrations/009-template-builds.ts'
 import { runs } from '../migrations/010-runs.ts'
 import { volumes } from '../migrations/011-volumes.ts'
+import { workspaces } from '../migrations/012-workspaces.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -21,6 +22,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '009-template-builds': templateBuilds,
   '010-runs': runs,
   '011-volumes': volumes,
+  '012-workspaces': workspaces,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

@@ -9,7 +9,7 @@ import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 /** What a tenant holds, in the terms of its quotas. */
 export type Usage = Quotas
 
-/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed, a volume what it may take; that of a workspace counts with this. */
+/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed, a volume what it may take; that of a workspace counts with this. The cache of a repository holds what it takes. */
 export async function countUsage(database: Database, tenantId: string): Promise<Usage> {
   const row = await database.query
     .selectFrom('sandboxes')
@@ -39,11 +39,28 @@ export async function countUsage(database: Database, tenantId: string): Promise<
     .where('workspace_id', 'is', null)
     .select(({ fn }) => [fn.countAll<number>().as('volumes'), fn.sum<number | null>('disk_bytes').as('bytes')])
     .executeTakeFirstOrThrow()
+  const checkedOut = await database.query
+    .selectFrom('workspaces')
+    .where('tenant_id', '=', tenantId)
+    .where('state', '!=', 'evicted')
+    .select(({ fn }) => fn.sum<number | null>('disk_bytes').as('diskBytes'))
+    .executeTakeFirstOrThrow()
+  const cached = await database.query
+    .selectFrom('repositories')
+    .where('tenant_id', '=', tenantId)
+    .select(({ fn }) => fn.sum<number | null>('bytes').as('bytes'))
+    .executeTakeFirstOrThrow()
   return {
     sandboxes: row.sandboxes,
     cpus: row.cpus ?? 0,
     memoryBytes: row.memoryBytes ?? 0,
-    diskBytes: (row.diskBytes ?? 0) + (asleep.diskBytes ?? 0) + (captured.bytes ?? 0) + (kept.bytes ?? 0),
+    diskBytes:
+      (row.diskBytes ?? 0) +
+      (asleep.diskBytes ?? 0) +
+      (captured.bytes ?? 0) +
+      (kept.bytes ?? 0) +
+      (checkedOut.diskBytes ?? 0) +
+      (cached.bytes ?? 0),
     snapshots: captured.snapshots,
     volumes: kept.volumes,
   }

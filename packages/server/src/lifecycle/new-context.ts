@@ -1,0 +1,37 @@
+import { Records } from '../record/records.ts'
+import { WorkspaceServices } from '../workspaces/workspace-services.ts'
+import { Admission, measureHost } from './admission.ts'
+import type { Context } from './context.ts'
+import { EarlyLaunches } from './early-launches.ts'
+import { becomeIdle, expireAsleep } from './idling.ts'
+import { LiveSandboxes } from './live-sandboxes.ts'
+import type { LocalControlPlaneOptions } from './local-control-plane.ts'
+
+/** What all parts of one control plane share, when nothing has been looked at yet. */
+export function newContext(options: LocalControlPlaneOptions, hostId: string): Context {
+  const { store, hearth, leaseMs = 30_000, onProblem: report = () => undefined, onStep: step = () => undefined } = options
+  const underWay: Context['underWay'] = new Map()
+  const context: Context = {
+    store,
+    hearth,
+    hostId,
+    leaseMs,
+    live: new LiveSandboxes({
+      idle: (live) => void becomeIdle(context, live),
+      expired: (live) => void expireAsleep(context, live),
+      removed: ({ record }) => context.records.forget(record.id),
+    }),
+    admission: new Admission(() => measureHost(hearth.paths.home, hearth.pool.heldBytes), options.admission),
+    early: new EarlyLaunches(hearth),
+    records: options.records ?? new Records(store, { onProblem: report }),
+    underWay,
+    snapshotsInWork: new Set(),
+    volumesInWork: new Set(),
+    // Checkouts that workspaces are copied of are nobody's but the server's.
+    volumeOwners: [async () => (await store.seeds.ofHost(hostId, ['making', 'ready', 'deleting'])).map(({ id }) => id)],
+    workspaces: new WorkspaceServices({ store, hearth, hostId, leaseMs, underWay, step, report }),
+    step,
+    report,
+  }
+  return context
+}

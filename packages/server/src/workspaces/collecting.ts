@@ -1,0 +1,119 @@
+import { statfs } from 'node:fs/promises'
+import { HearthError, type Collected, type CollectRequest } from '@hearth/contract'
+import type { WorkspaceRecord } from '../state/index.ts'
+import { evictWorkspace } from './evicting.ts'
+import { emptyRepository } from './removing.ts'
+import { removeSeed } from './seeds.ts'
+import type { WorkspaceContext } from './workspace-context.ts'
+import { treeState } from './workspace-tree.ts'
+
+const DAY_MS = 24 * 3_600_000
+/** Beyond this share of the store what is clean goes; beyond the second, what is dirty too, when it was saved. */
+const PRESSURE = { clean: 0.85, dirty: 0.95 } as const
+
+interface Scope {
+  /** Null: of all tenants. */
+  readonly tenantId: string | null
+  readonly unusedMs: number
+  readonly dirty: boolean
+  readonly dryRun: boolean
+  /** Whether it is enough. */
+  readonly enough?: () => Promise<boolean>
+}
+
+export async function collect(context: WorkspaceContext, tenantId: string, request: CollectRequest): Promise<Collected> {
+  const { unusedMs = DAY_MS, dirty = false, dryRun = false } = request
+  return await collectWithin(context, { tenantId, unusedMs, dirty, dryRun })
+}
+
+/** Makes room where the store is nearly full, whosever it is: least valuable first. */
+export async function relievePressure(context: WorkspaceContext): Promise<void> {
+  const share = async (): Promise<number> => {
+    const { blocks, bavail } = await statfs(context.hearth.paths.store)
+    return 1 - bavail / blocks
+  }
+  if ((await share()) < PRESSURE.clean) return
+  const common = { tenantId: null, unusedMs: 0, dryRun: false, enough: async () => (await share()) < PRESSURE.clean }
+  await collectWithin(context, { ...common, dirty: false })
+  if ((await share()) >= PRESSURE.dirty) await collectWithin(context, { ...common, dirty: true })
+}
+
+/** What can be made again goes first: checkouts that nobody is compared with, clean workspaces, then dirty ones, then caches. */
+async function collectWithin(context: WorkspaceContext, scope: Scope): Promise<Collected> {
+  const enough = scope.enough ?? (async () => false)
+  const workspaces: { id: string; rescued: boolean }[] = []
+  let seeds = await collectSeeds(context, scope)
+  for (const dirty of scope.dirty ? [false, true] : [false]) {
+    for (const record of await candidates(context, scope)) {
+      if (await enough()) break
+      const rescued = await giveUp(context, record, dirty, scope.dryRun)
+      if (rescued !== null && !workspaces.some(({ id }) => id === record.id)) workspaces.push({ id: record.id, rescued })
+    }
+  }
+  if (!scope.dryRun) seeds += await collectSeeds(context, scope)
+  return { workspaces, seeds, repositories: await collectRepositories(context, scope) }
+}
+
+async function candidates(context: WorkspaceContext, { tenantId, unusedMs }: Scope): Promise<WorkspaceRecord[]> {
+  const found = await context.store.workspaces.ofHost(context.hostId, ['ready'])
+  const old = found.filter(
+    (record) =>
+      !record.pinned && record.usedAt <= Date.now() - unusedMs && (tenantId === null || record.tenantId === tenantId),
+  )
+  const alive = await context.store.workspaces.alive(old.flatMap(({ sandboxId }) => sandboxId ?? []))
+  return old.filter(({ sandboxId }) => sandboxId === null || !alive.has(sandboxId))
+}
+
+/** Null when it stays. */
+async function giveUp(
+  context: WorkspaceContext,
+  record: WorkspaceRecord,
+  dirty: boolean,
+  dryRun: boolean,
+): Promise<boolean | null> {
+  try {
+    return await context.turns.of(record.id, async () => {
+      if (!dryRun) return await evictWorkspace(context, record, { dirty })
+      const { unpushed } = await treeState(context, record)
+      return unpushed && !dirty ? null : unpushed
+    })
+  } catch (error) {
+    // A sandbox has it by now, or somebody removed it.
+    if (HearthError.isInstance(error) && (error.code === 'workspace_in_use' || error.code === 'volume_not_found')) return null
+    throw error
+  }
+}
+
+async function collectSeeds(context: WorkspaceContext, { tenantId, unusedMs, dryRun }: Scope): Promise<number> {
+  let count = 0
+  for (const seed of await context.store.seeds.unused(context.hostId, Date.now() - unusedMs)) {
+    const isOurs = tenantId === null || (await context.store.repositories.find(tenantId, seed.repositoryId)) !== null
+    if (!isOurs) continue
+    count += 1
+    if (!dryRun) await context.turns.of(seed.repositoryId, () => removeIfUnused(context, seed.id, unusedMs))
+  }
+  return count
+}
+
+async function removeIfUnused(context: WorkspaceContext, id: string, unusedMs: number): Promise<void> {
+  const seed = (await context.store.seeds.unused(context.hostId, Date.now() - unusedMs)).find((each) => each.id === id)
+  if (seed !== undefined) await removeSeed(context, seed)
+}
+
+/** Those without workspaces that have files: the next use clones them again. */
+async function collectRepositories(context: WorkspaceContext, scope: Scope): Promise<string[]> {
+  const given: string[] = []
+  for (const known of await context.store.repositories.ofHost(context.hostId, ['ready'])) {
+    if (scope.tenantId !== null && known.tenantId !== scope.tenantId) continue
+    if (known.usedAt > Date.now() - scope.unusedMs || ((await scope.enough?.()) ?? false)) continue
+    const gone = await context.turns.of(known.id, async () => {
+      if ((await context.store.workspaces.countOf(known.id, { evicted: false })) > 0) return false
+      if (scope.dryRun) return true
+      await context.store.repositories.move(known.id, 'cold', { bytes: 0, fetchedAt: null })
+      await emptyRepository(context, known)
+      return true
+    })
+    if (gone) given.push(known.id)
+  }
+  return given
+}
