@@ -123,12 +123,16 @@ function attempts(): fc.Arbitrary<Attempt> {
   })
 }
 
-/** Nothing may run for long, and no template may be fetched from anywhere. */
+/** Nothing may run for long, and no template and no repository may be fetched from anywhere. */
 function harmless(operation: DocumentedOperation, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   if (operation.id === 'sandbox.create') {
-    const { template: _template, atLeast: _atLeast, ...rest } = value as Record<string, unknown>
+    const { template: _template, atLeast: _atLeast, workspace: _workspace, ...rest } = value as Record<string, unknown>
     return { ...rest, rung: 'simulated' }
+  }
+  if (operation.id === 'repository.add' || operation.id === 'workspace.create') {
+    const { url: _url, ...rest } = value as Record<string, unknown>
+    return { ...rest, path: '/nowhere' }
   }
   return /^(exec|code|process\.start)/.test(operation.id)
     ? { timeoutMs: 200, ...value, ...('timeoutMs' in value ? { timeoutMs: 200 } : {}) }
