@@ -15,6 +15,8 @@ import type {
   Policy,
   PolicyView,
   mergeRequestSchema,
+  PullRequestRequest,
+  PullRequestResult,
   PushRequest,
   PushView,
   RepositoryView,
@@ -167,6 +169,7 @@ export interface WorkspaceControl {
   diff(caller: Caller, id: string, since: DiffSince, signal: AbortSignal): Promise<WorkspaceDiffView>
   commit(caller: Caller, id: string, request: CommitRequest, call: KeyedCall): Promise<CommitView>
   push(caller: Caller, id: string, request: PushRequest, call: KeyedCall): Promise<PushView>
+  pullRequest(caller: Caller, id: string, request: PullRequestRequest, call: KeyedCall): Promise<PullRequestResult>
   /** Evicts what nobody has used for long, least valuable first. */
   collect(caller: Caller, request: CollectRequest): Promise<Collected>
 }

@@ -40,8 +40,12 @@ describe('a workspace', () => {
     )
     expect(await status(workspace.id)).toEqual({ dirty: false, unpushed: false, files: [], skipped: [] })
 
-    await run('echo two >README.md; echo new >new.txt; echo x >noise.log; rm src/run.sh; ln -s /etc/passwd evil; mkfifo pipe')
-    expect(await run('git add README.md && git commit -q -m inside && git log --format=%s 2>&1')).toBe('inside\nfirst\n')
+    await run(
+      'echo two >README.md; echo new >new.txt; echo x >noise.log; rm src/run.sh; ln -s /etc/passwd evil; mkfifo pipe',
+    )
+    expect(await run('git add README.md && git commit -q -m inside && git log --format=%s 2>&1')).toBe(
+      'inside\nfirst\n',
+    )
     const found = await status(workspace.id)
     expect(found).toMatchObject({ dirty: true, unpushed: true })
     expect(found.files.map(({ path }) => path).toSorted()).toEqual(['README.md', 'evil', 'new.txt', 'src/run.sh'])
@@ -56,7 +60,9 @@ describe('a workspace', () => {
     expect(pushed).toEqual({ branch: 'agent/one', commit })
     expect(upstream.show('agent/one:README.md')).toBe('two\n')
     expect(upstream.show('agent/one:evil')).toBe('/etc/passwd')
-    expect(upstream.git('-C', upstream.path, 'log', '--format=%s %an', 'agent/one')).toBe('change it A\nfirst Somebody\n')
+    expect(upstream.git('-C', upstream.path, 'log', '--format=%s %an', 'agent/one')).toBe(
+      'change it A\nfirst Somebody\n',
+    )
     expect(await status(workspace.id)).toMatchObject({ dirty: false, unpushed: false })
     await server.plane.delete(caller, sandbox.id)
   })
@@ -93,9 +99,12 @@ describe('a workspace', () => {
     const after = await make({ fetch: 'always' })
     expect(after.base).toBe(newer)
     const sandbox = await server.create({ workspace: after.id })
-    expect(await server.run(sandbox.id, 'git status --porcelain; git log --format=%s; cat README.md src/deep/added.txt; git fsck 2>&1')).toBe(
-      'second\nfirst\nnewer\nadded\n',
-    )
+    expect(
+      await server.run(
+        sandbox.id,
+        'git status --porcelain; git log --format=%s; cat README.md src/deep/added.txt; git fsck 2>&1',
+      ),
+    ).toBe('second\nfirst\nnewer\nadded\n')
     await server.plane.delete(caller, sandbox.id)
   })
 
@@ -106,7 +115,10 @@ describe('a workspace', () => {
     const { children } = await server.plane.copies.fork(caller, parent.id, { count: 2 }, CALL)
     const { items } = await server.plane.workspaces.list(caller, { limit: 100, cursor: null })
     const own = items.filter(({ parent: of }) => of === id)
-    expect(own.map(({ lifetime, state }) => [lifetime, state])).toEqual([['sandbox', 'ready'], ['sandbox', 'ready']])
+    expect(own.map(({ lifetime, state }) => [lifetime, state])).toEqual([
+      ['sandbox', 'ready'],
+      ['sandbox', 'ready'],
+    ])
     const [one, other] = children.map((child) => child.id) as [string, string]
     await server.run(one, 'echo one >own')
     expect(await server.run(other, 'cat before; ls own 2>&1')).toContain('before\n')

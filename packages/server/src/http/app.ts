@@ -28,8 +28,38 @@ import { systemRoutes } from './routes/system.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { volumeRoutes } from './routes/volumes.ts'
 import { watchRoutes } from './routes/watch.ts'
+import { workspaceChangeRoutes } from './routes/workspace-changes.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
 import { webSocketRoutes } from './routes/web-sockets.ts'
+
+const ROUTES = [
+  systemRoutes,
+  sandboxRoutes,
+  execRoutes,
+  processRoutes,
+  fileRoutes,
+  fileTreeRoutes,
+  archiveRoutes,
+  watchRoutes,
+  codeRoutes,
+  webSocketRoutes,
+  portRoutes,
+  copyRoutes,
+  sleepRoutes,
+  snapshotRoutes,
+  volumeRoutes,
+  repositoryRoutes,
+  workspaceRoutes,
+  workspaceChangeRoutes,
+  policyRoutes,
+  secretRoutes,
+  runRoutes,
+  runMessageRoutes,
+  eventRoutes,
+  keyRoutes,
+  tenantRoutes,
+  poolRoutes,
+] as const
 
 /** The API. Everything below `/v1` needs a key; whatever fails is an error body. */
 export function createApp(services: Services, operations: Operations): App {
@@ -54,31 +84,7 @@ export function createApp(services: Services, operations: Operations): App {
     context.set('caller', services.access.caller(key, operation))
     await next()
   })
-  systemRoutes(app, services)
-  sandboxRoutes(app, services)
-  execRoutes(app, services)
-  processRoutes(app, services)
-  fileRoutes(app, services)
-  fileTreeRoutes(app, services)
-  archiveRoutes(app, services)
-  watchRoutes(app, services)
-  codeRoutes(app, services)
-  webSocketRoutes(app, services)
-  portRoutes(app, services)
-  copyRoutes(app, services)
-  sleepRoutes(app, services)
-  snapshotRoutes(app, services)
-  volumeRoutes(app, services)
-  repositoryRoutes(app, services)
-  workspaceRoutes(app, services)
-  policyRoutes(app, services)
-  secretRoutes(app, services)
-  runRoutes(app, services)
-  runMessageRoutes(app, services)
-  eventRoutes(app, services)
-  keyRoutes(app, services)
-  tenantRoutes(app, services)
-  poolRoutes(app, services)
+  for (const routes of ROUTES) routes(app, services)
 
   const methods = methodTable(app)
   app.notFound((context) => {

@@ -37,7 +37,7 @@ describe('the description of the API', () => {
       .split('\n')
       .filter((row) => row.startsWith('| `'))) {
       const cell = line.split('|')[1] ?? ''
-      const paths = [...cell.matchAll(/\/[\w{}/]+/g)].map(([path]) => path)
+      const paths = [...cell.matchAll(/\/[\w{}/-]+/g)].map(([path]) => path)
       const [first = ''] = paths
       for (const path of paths)
         told.add(known.has(path) ? path : first.replace(/\/[^/]+$/, path.slice(path.lastIndexOf('/'))))

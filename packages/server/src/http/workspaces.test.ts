@@ -24,7 +24,9 @@ afterAll(async () => {
 describe('repositories and workspaces', () => {
   it('are those of one tenant: for another one they are not there', async () => {
     const key = await server.newKey(['admin'], 'stranger')
-    const operations = (await documentedOperations(server)).filter(({ path }) => /\{(repository|workspace)\}/.test(path))
+    const operations = (await documentedOperations(server)).filter(({ path }) =>
+      /\{(repository|workspace)\}/.test(path),
+    )
     expect(operations.length).toBeGreaterThanOrEqual(10)
     for (const operation of operations) {
       const path = fillPath(operation.path, { repository: repository.id, workspace: workspace.id })
@@ -62,8 +64,16 @@ describe('repositories and workspaces', () => {
       'https://127.0.0.1/',
     ])
       expect(await add({ url }), url).toMatchObject({ status: 400, code: 'invalid_request' })
-    for (const url of ['https://127.0.0.1:1/x', 'http://localhost:1/x', 'https://[::1]:1/x', 'https://169.254.169.254/x'])
-      expect(await add({ url }), url).toMatchObject({ code: 'repository_unreachable', message: expect.stringContaining('public') })
+    for (const url of [
+      'https://127.0.0.1:1/x',
+      'http://localhost:1/x',
+      'https://[::1]:1/x',
+      'https://169.254.169.254/x',
+    ])
+      expect(await add({ url }), url).toMatchObject({
+        code: 'repository_unreachable',
+        message: expect.stringContaining('public'),
+      })
   })
 
   it('repeat what was asked for with the same key', async () => {
@@ -72,18 +82,25 @@ describe('repositories and workspaces', () => {
     expect(await server.json('POST', '/v1/workspaces', call)).toEqual(made)
     const other = { ...call, json: { repository: repository.id, branch: 'other' } }
     expect(await server.refusal('POST', '/v1/workspaces', other)).toMatchObject({ code: 'idempotency_conflict' })
-    expect(await server.refusal('DELETE', `/v1/repositories/${repository.id}`)).toMatchObject({ code: 'repository_in_use' })
+    expect(await server.refusal('DELETE', `/v1/repositories/${repository.id}`)).toMatchObject({
+      code: 'repository_in_use',
+    })
     await server.json('DELETE', `/v1/workspaces/${made.id}`, { status: 204 })
   })
 
   it('count against the quota of their tenant', async () => {
-    const [tenant, key] = [await server.store.tenants.findByName('stranger'), await server.newKey(['operator'], 'stranger')]
+    const [tenant, key] = [
+      await server.store.tenants.findByName('stranger'),
+      await server.newKey(['operator'], 'stranger'),
+    ]
     await server.store.tenants.setQuotas(tenant?.id ?? '', { diskBytes: 1024 * 1024 * 1024 })
     const json = { path: upstream.path }
     expect(await server.refusal('POST', '/v1/workspaces', { json, key })).toMatchObject({ code: 'quota_exceeded' })
     const small = { ...json, diskBytes: 512 * 1024 * 1024 }
     const made = await server.json<WorkspaceView>('POST', '/v1/workspaces', { json: small, status: 201, key })
     expect(made.diskBytes).toBe(small.diskBytes)
-    expect(await server.refusal('POST', '/v1/workspaces', { json: small, key })).toMatchObject({ code: 'quota_exceeded' })
+    expect(await server.refusal('POST', '/v1/workspaces', { json: small, key })).toMatchObject({
+      code: 'quota_exceeded',
+    })
   })
 })

@@ -11,7 +11,7 @@ import {
 import { resolveMounts } from '../volumes/finding-volumes.ts'
 import type { NewSandbox, StoredSpec, WorkspaceRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
-import { specIn } from './create-in-workspace.ts'
+import { specIn } from './workspace-spec.ts'
 import { findSnapshot } from './finding-snapshots.ts'
 
 /** A create that was checked, and what it will get. */
@@ -77,14 +77,7 @@ export function engineSpec({ record: _record, ...spec }: StoredSpec): CreateFrom
 
 /** The engine knows no sandbox without a deadline: that of a persistent one is moved again and again. */
 function storedSpec(request: CreateSandbox): StoredSpec {
-  const {
-    idleMs: _idle,
-    idleAction: _action,
-    persistent,
-    volumes: _volumes,
-    workspace: _workspace,
-    ...spec
-  } = request
+  const { idleMs: _idle, idleAction: _action, persistent, volumes: _volumes, workspace: _workspace, ...spec } = request
   return persistent === true ? { ...spec, ttlMs: BOUNDS.maximumTtlMs } : spec
 }
 

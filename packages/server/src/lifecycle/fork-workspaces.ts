@@ -43,7 +43,10 @@ export async function settleForkedWorkspaces(session: StoreSession, children: re
 }
 
 /** Nobody was told of them. */
-export async function discardForkedWorkspaces(session: StoreSession, children: readonly SandboxRecord[]): Promise<void> {
+export async function discardForkedWorkspaces(
+  session: StoreSession,
+  children: readonly SandboxRecord[],
+): Promise<void> {
   for (const { id } of children) {
     const workspace = await session.workspaces.ofSandbox(id)
     if (workspace !== null) await forgetWorkspace(session, workspace)

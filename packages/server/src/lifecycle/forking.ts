@@ -164,7 +164,10 @@ export async function undoFork(
         ended.push(await session.sandboxes.transition(deleting, 'deleted', patch))
         await session.events.append(eventOf(record, 'sandbox.failed', { operation: operation.id, reason }))
       }
-      await discardForkedWorkspaces(session, children.map(({ record }) => record))
+      await discardForkedWorkspaces(
+        session,
+        children.map(({ record }) => record),
+      )
       await session.operations.finish(operation, end, { error: failure(error) })
       return ended
     })

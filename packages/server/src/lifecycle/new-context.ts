@@ -9,7 +9,13 @@ import type { LocalControlPlaneOptions } from './local-control-plane.ts'
 
 /** What all parts of one control plane share, when nothing has been looked at yet. */
 export function newContext(options: LocalControlPlaneOptions, hostId: string): Context {
-  const { store, hearth, leaseMs = 30_000, onProblem: report = () => undefined, onStep: step = () => undefined } = options
+  const {
+    store,
+    hearth,
+    leaseMs = 30_000,
+    onProblem: report = () => undefined,
+    onStep: step = () => undefined,
+  } = options
   const underWay: Context['underWay'] = new Map()
   const context: Context = {
     store,

@@ -21,7 +21,11 @@ interface Scope {
   readonly enough?: () => Promise<boolean>
 }
 
-export async function collect(context: WorkspaceContext, tenantId: string, request: CollectRequest): Promise<Collected> {
+export async function collect(
+  context: WorkspaceContext,
+  tenantId: string,
+  request: CollectRequest,
+): Promise<Collected> {
   const { unusedMs = DAY_MS, dirty = false, dryRun = false } = request
   return await collectWithin(context, { tenantId, unusedMs, dirty, dryRun })
 }
@@ -47,7 +51,8 @@ async function collectWithin(context: WorkspaceContext, scope: Scope): Promise<C
     for (const record of await candidates(context, scope)) {
       if (await enough()) break
       const rescued = await giveUp(context, record, dirty, scope.dryRun)
-      if (rescued !== null && !workspaces.some(({ id }) => id === record.id)) workspaces.push({ id: record.id, rescued })
+      if (rescued !== null && !workspaces.some(({ id }) => id === record.id))
+        workspaces.push({ id: record.id, rescued })
     }
   }
   if (!scope.dryRun) seeds += await collectSeeds(context, scope)
@@ -79,7 +84,8 @@ async function giveUp(
     })
   } catch (error) {
     // A sandbox has it by now, or somebody removed it.
-    if (HearthError.isInstance(error) && (error.code === 'workspace_in_use' || error.code === 'volume_not_found')) return null
+    if (HearthError.isInstance(error) && (error.code === 'workspace_in_use' || error.code === 'volume_not_found'))
+      return null
     throw error
   }
 }

@@ -56,7 +56,11 @@ async function finishEvicting(
   return rescued !== null
 }
 
-async function rescue(context: WorkspaceContext, { id, repositoryId, base }: WorkspaceRecord, tree: string): Promise<number> {
+async function rescue(
+  context: WorkspaceContext,
+  { id, repositoryId, base }: WorkspaceRecord,
+  tree: string,
+): Promise<number> {
   const { patch } = await readChanges(cacheOf(context, repositoryId).directory, base, tree, PATCH)
   const target = rescuedFile(context, id)
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })

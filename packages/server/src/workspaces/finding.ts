@@ -31,6 +31,8 @@ export async function findWorkspace(
 export function requireReady({ id, state }: WorkspaceRecord): void {
   if (state === 'ready') return
   if (state === 'evicted' || state === 'evicting')
-    throw new HearthError('workspace_evicted', `the files of workspace ${id} were given up`, { context: { workspace: id } })
+    throw new HearthError('workspace_evicted', `the files of workspace ${id} were given up`, {
+      context: { workspace: id },
+    })
   throw new HearthError('workspace_in_use', `workspace ${id} is ${state}`, { context: { workspace: id, state } })
 }

@@ -1,4 +1,10 @@
-import { addRepositorySchema, newRepositoryId, parseInput, type AddRepository, type RepositoryView } from '@hearth/contract'
+import {
+  addRepositorySchema,
+  newRepositoryId,
+  parseInput,
+  type AddRepository,
+  type RepositoryView,
+} from '@hearth/contract'
 import type { Caller, KeyedCall, Page, PageQuery, RepositoryControl } from '../control-plane.ts'
 import { requireScope } from '../http/access/scopes.ts'
 import type { RepositoryLocation, RepositoryRecord } from '../state/index.ts'
@@ -34,8 +40,7 @@ export class LocalRepositories implements RepositoryControl {
     const { url, path, secret, forge } = parseInput(addRepositorySchema, request, 'request')
     if (path !== undefined) requireScope(caller.scopes, 'operator')
     const remote = parseRemote(url === undefined ? { path } : { url })
-    if (secret !== undefined)
-      requireBound(remote.host, await this.#context.store.secrets.get(caller.tenantId, secret))
+    if (secret !== undefined) requireBound(remote.host, await this.#context.store.secrets.get(caller.tenantId, secret))
     return {
       url: url === undefined ? null : remote.address,
       path: path ?? null,

@@ -2,6 +2,7 @@ import {
   commitRequestSchema,
   HearthError,
   parseInput,
+  pullRequestRequestSchema,
   pushRequestSchema,
   updateWorkspaceSchema,
   workspaceIdSchema,
@@ -11,6 +12,8 @@ import {
   type CommitRequest,
   type CommitView,
   type DiffSince,
+  type PullRequestRequest,
+  type PullRequestResult,
   type PushRequest,
   type PushView,
   type UpdateWorkspace,
@@ -28,6 +31,7 @@ import { finishWork, keyedWork } from './keyed-work.ts'
 import type { LocalRepositories } from './local-repositories.ts'
 import { makeWorkspace, type Wanted } from './making.ts'
 import { commitWorkspace, diffWorkspace, pushWorkspace } from './publishing.ts'
+import { askForMerge } from './pull-requests.ts'
 import { removeWorkspace } from './removing.ts'
 import { workspaceView } from './views.ts'
 import { cacheOf, type WorkspaceContext } from './workspace-context.ts'
@@ -53,7 +57,11 @@ export class LocalWorkspaces implements WorkspaceControl {
   async create(caller: Caller, source: WorkspaceSource, call: KeyedCall): Promise<WorkspaceView> {
     this.#requireOpen()
     const { tenantId } = caller
-    const { repository, ref, branch, fetch, diskBytes, ...location } = parseInput(workspaceSourceSchema, source, 'request')
+    const { repository, ref, branch, fetch, diskBytes, ...location } = parseInput(
+      workspaceSourceSchema,
+      source,
+      'request',
+    )
     const wanted: Wanted = { ref, branch, fetch, diskBytes }
     const origin: Origin =
       repository === undefined ? { location: await this.#repositories.locate(caller, location) } : { repository }
@@ -147,6 +155,16 @@ export class LocalWorkspaces implements WorkspaceControl {
     return (await this.#keyed(caller, id, 'workspace.push', asked, call)) as PushView
   }
 
+  async pullRequest(
+    caller: Caller,
+    id: string,
+    request: PullRequestRequest,
+    call: KeyedCall,
+  ): Promise<PullRequestResult> {
+    const asked = parseInput(pullRequestRequestSchema, request, 'request')
+    return (await this.#keyed(caller, id, 'workspace.pull-request', asked, call)) as PullRequestResult
+  }
+
   async collect(caller: Caller, request: CollectRequest): Promise<Collected> {
     this.#requireOpen()
     return await collect(this.#context, caller.tenantId, request)
@@ -191,6 +209,7 @@ export class LocalWorkspaces implements WorkspaceControl {
     const asked = request as never
     if (kind === 'workspace.commit') return (record, signal) => commitWorkspace(context, record, asked, signal)
     if (kind === 'workspace.push') return (record, signal) => pushWorkspace(context, record, asked, signal)
+    if (kind === 'workspace.pull-request') return (record, signal) => askForMerge(context, record, asked, signal)
     throw new HearthError('internal', `nobody knows what ${kind} is`)
   }
 

@@ -1,5 +1,11 @@
 import { BOUNDS, newVolumeId, newWorkspaceId, type WorkspaceSource } from '@hearth/contract'
-import { forgetWorkspace, workspaceReady, workspaceWithinQuota, type RepositoryRecord, type WorkspaceRecord } from '../state/index.ts'
+import {
+  forgetWorkspace,
+  workspaceReady,
+  workspaceWithinQuota,
+  type RepositoryRecord,
+  type WorkspaceRecord,
+} from '../state/index.ts'
 import { resolveRevision } from './fetching.ts'
 import { enterBranch } from './seed-files.ts'
 import { ensureSeed } from './seeds.ts'

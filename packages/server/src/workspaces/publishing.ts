@@ -40,7 +40,10 @@ export async function commitWorkspace(
 export async function pushWorkspace(
   context: WorkspaceContext,
   record: WorkspaceRecord,
-  { branch = record.branch, force = false }: { readonly branch?: string | undefined; readonly force?: boolean | undefined },
+  {
+    branch = record.branch,
+    force = false,
+  }: { readonly branch?: string | undefined; readonly force?: boolean | undefined },
   signal?: AbortSignal,
 ): Promise<PushView> {
   const commit = record.head
@@ -88,6 +91,9 @@ export async function diffWorkspace(
   const { tree, skipped } = await writeWorkspaceTree(context, record, signal)
   const { directory } = cacheOf(context, record.repositoryId)
   const from = since === 'commit' ? (record.head ?? record.base) : record.base
-  const { patch, files } = await readChanges(directory, from, tree, { ...PATCH, ...(signal === undefined ? {} : { signal }) })
+  const { patch, files } = await readChanges(directory, from, tree, {
+    ...PATCH,
+    ...(signal === undefined ? {} : { signal }),
+  })
   return { since: from, files: [...files], patch: Buffer.from(patch).toString('base64'), skipped: [...skipped] }
 }

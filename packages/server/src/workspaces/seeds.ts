@@ -7,7 +7,11 @@ import { cacheOf, type WorkspaceContext } from './workspace-context.ts'
  * The checkout of a commit that workspaces are copied of: the one that is there, or a new one that is made of the nearest. Called in the turn of
  * the repository.
  */
-export async function ensureSeed(context: WorkspaceContext, repository: RepositoryRecord, base: string): Promise<SeedRecord> {
+export async function ensureSeed(
+  context: WorkspaceContext,
+  repository: RepositoryRecord,
+  base: string,
+): Promise<SeedRecord> {
   const { store, hearth, hostId } = context
   const known = await store.seeds.ofRepository(repository.id)
   const same = known.find((seed) => seed.base === base)

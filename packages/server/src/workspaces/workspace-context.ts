@@ -5,8 +5,10 @@ import { RepositoryCache } from './git/repository-cache.ts'
 import type { Turns } from './turns.ts'
 
 /** What all parts of repositories and workspaces share. */
-export interface WorkspaceContext
-  extends Pick<Context, 'store' | 'hearth' | 'hostId' | 'leaseMs' | 'underWay' | 'step' | 'report'> {
+export interface WorkspaceContext extends Pick<
+  Context,
+  'store' | 'hearth' | 'hostId' | 'leaseMs' | 'underWay' | 'step' | 'report'
+> {
   readonly turns: Turns
 }
 

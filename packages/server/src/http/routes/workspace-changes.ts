@@ -3,6 +3,8 @@ import {
   commitRequestSchema,
   commitViewSchema,
   DIFF_SINCE,
+  pullRequestRequestSchema,
+  pullRequestResultSchema,
   pushRequestSchema,
   pushViewSchema,
   workspaceDiffSchema,
@@ -13,13 +15,16 @@ import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
 import { describeRoute, idempotencyHeaders, jsonAnswer, jsonBody } from '../openapi.ts'
 import { keyedCall } from './repositories.ts'
-import { workspaceParameters } from './workspaces.ts'
 
 const scope = 'workspaces'
 const path = '/v1/workspaces/{workspace}'
 
+export const workspaceParameters = z.object({
+  workspace: z.string().max(64).meta({ example: 'ws_01jd4q2m8r0000000000' }),
+})
+
 /** What changed in a workspace, and what becomes of it: all of it on the host, from the files as they are. */
-export function changeRoutes(app: App, services: Services): void {
+export function workspaceChangeRoutes(app: App, services: Services): void {
   const { workspaces } = services.controlPlane
 
   const status = describeRoute(
@@ -61,7 +66,12 @@ function publishRoutes(app: App, services: Services): void {
   const before = boundedJson(services.limits)
 
   const commit = describeRoute(
-    { name: 'workspace.commit', summary: 'Write the files of a workspace down as a commit on its branch', scope, before },
+    {
+      name: 'workspace.commit',
+      summary: 'Write the files of a workspace down as a commit on its branch',
+      scope,
+      before,
+    },
     {
       method: 'post',
       path: `${path}/commit`,
@@ -76,7 +86,12 @@ function publishRoutes(app: App, services: Services): void {
   })
 
   const push = describeRoute(
-    { name: 'workspace.push', summary: 'Send the last commit of a workspace to the server of its repository', scope, before },
+    {
+      name: 'workspace.push',
+      summary: 'Send the last commit of a workspace to the server of its repository',
+      scope,
+      before,
+    },
     {
       method: 'post',
       path: `${path}/push`,
@@ -88,5 +103,25 @@ function publishRoutes(app: App, services: Services): void {
     const { workspace } = context.req.valid('param')
     const pushed = workspaces.push(context.get('caller'), workspace, context.req.valid('json'), keyedCall(context))
     return await answerPatiently(context, services, 200, pushed)
+  })
+
+  const pullRequest = describeRoute(
+    { name: 'workspace.pull_request', summary: 'Ask the forge for what was pushed to be merged', scope, before },
+    {
+      method: 'post',
+      path: `${path}/pull-request`,
+      request: { params: workspaceParameters, headers: idempotencyHeaders, ...jsonBody(pullRequestRequestSchema) },
+      responses: { 200: jsonAnswer(pullRequestResultSchema, 'The pull request, also one that was open already.') },
+    },
+  )
+  app.openapi(pullRequest, async (context) => {
+    const { workspace } = context.req.valid('param')
+    const asked = workspaces.pullRequest(
+      context.get('caller'),
+      workspace,
+      context.req.valid('json'),
+      keyedCall(context),
+    )
+    return await answerPatiently(context, services, 200, asked)
   })
 }

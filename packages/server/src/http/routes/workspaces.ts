@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import {
   collectedSchema,
   collectRequestSchema,
@@ -12,11 +11,8 @@ import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
 import { describeRoute, idempotencyHeaders, jsonAnswer, jsonBody, noContent, pageQuery } from '../openapi.ts'
 import { keyedCall } from './repositories.ts'
-import { changeRoutes } from './workspace-changes.ts'
+import { workspaceParameters } from './workspace-changes.ts'
 
-export const workspaceParameters = z.object({
-  workspace: z.string().max(64).meta({ example: 'ws_01jd4q2m8r0000000000' }),
-})
 const oneWorkspace = { 200: jsonAnswer(workspaceViewSchema, 'The workspace.') } as const
 const scope = 'workspaces'
 
@@ -74,7 +70,6 @@ export function workspaceRoutes(app: App, services: Services): void {
   })
 
   singleRoutes(app, services)
-  changeRoutes(app, services)
 }
 
 function singleRoutes(app: App, services: Services): void {

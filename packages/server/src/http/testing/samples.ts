@@ -61,6 +61,7 @@ export const SAMPLES: Readonly<Record<string, { readonly query?: string; readonl
   'workspace.diff': {},
   'workspace.commit': { options: { json: { message: 'm' } } },
   'workspace.push': { options: { json: {} } },
+  'workspace.pull_request': { options: { json: { title: 't' } } },
   'run.get': {},
   'run.take': { options: { json: { owner: 'o' } } },
   'run.release': { query: '?lease=1' },

@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely'
 import type { IdleAction, Lifetime, Scope, Rung, RunMessageKind, RunState, SandboxState } from '@hearth/contract'
+import type { WorkspaceTables } from './workspace-tables.ts'
 
 /**
  * Every table, once, for both databases. Times are milliseconds since 1970 (`bigint` columns, decoded to numbers on both),
@@ -266,59 +267,6 @@ export interface VolumesTable {
   created_at: number
 }
 
-export interface RepositoriesTable {
-  id: string
-  tenant_id: string
-  host_id: string
-  state: 'cloning' | 'ready' | 'failed' | 'cold' | 'deleting'
-  /** A URL or a path: what makes it the same one. */
-  address: string
-  /** How it was made known. */
-  location: Json<unknown>
-  default_branch: string | null
-  bytes: number
-  created_at: number
-  fetched_at: number | null
-  used_at: number
-  reason: string | null
-}
-
-/** Checkouts of one commit that workspaces are copied of. The identifier is that of their volume. */
-export interface SeedsTable {
-  id: string
-  repository_id: string
-  host_id: string
-  base: string
-  state: 'making' | 'ready' | 'deleting'
-  created_at: number
-  used_at: number
-}
-
-export interface WorkspacesTable {
-  id: string
-  tenant_id: string
-  host_id: string
-  repository_id: string
-  /** What it is compared with. */
-  seed_id: string | null
-  volume_id: string
-  state: 'creating' | 'ready' | 'evicting' | 'evicted' | 'deleting'
-  branch: string
-  base: string
-  head: string | null
-  pushed: Json<unknown> | null
-  pull_request: Json<unknown> | null
-  parent_id: string | null
-  lifetime: 'durable' | 'sandbox'
-  pinned: number
-  /** Counts as long as that sandbox lives. */
-  sandbox_id: string | null
-  disk_bytes: number
-  created_at: number
-  used_at: number
-  rescued: Json<unknown> | null
-}
-
 export interface HostsTable {
   id: string
   url: string | null
@@ -326,7 +274,7 @@ export interface HostsTable {
   heartbeat_at: number
 }
 
-export interface Tables {
+export interface Tables extends WorkspaceTables {
   tenants: TenantsTable
   api_keys: ApiKeysTable
   sandboxes: SandboxesTable
@@ -347,7 +295,4 @@ export interface Tables {
   snapshots: SnapshotsTable
   volumes: VolumesTable
   hosts: HostsTable
-  repositories: RepositoriesTable
-  seeds: SeedsTable
-  workspaces: WorkspacesTable
 }

@@ -1,7 +1,7 @@
 import type { Updateable } from 'kysely'
 import { BOUNDS, HearthError, type RepositoryId, type RepositoryState } from '@hearth/contract'
 import { atomically, type Database, type Sources } from '../database/database.ts'
-import type { RepositoriesTable } from '../database/tables.ts'
+import type { RepositoriesTable } from '../database/workspace-tables.ts'
 import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
 import { decodeRepository, type NewRepository, type RepositoryRecord } from './repository-record.ts'
 import { refusedMove, repositorySources } from './states.ts'
@@ -44,7 +44,10 @@ export class RepositoryTable {
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()
       if (Number(count) > BOUNDS.repositories)
-        throw new HearthError('quota_exceeded', `this tenant has ${BOUNDS.repositories} repositories, which is the most`)
+        throw new HearthError(
+          'quota_exceeded',
+          `this tenant has ${BOUNDS.repositories} repositories, which is the most`,
+        )
       return decodeRepository(row)
     })
   }
@@ -78,13 +81,17 @@ export class RepositoryTable {
     id: RepositoryId,
     known: { readonly defaultBranch: string | null; readonly bytes: number },
   ): Promise<RepositoryRecord> {
-    const change = { default_branch: known.defaultBranch, bytes: known.bytes, fetched_at: this.#sources.now(), reason: null }
+    const change = {
+      default_branch: known.defaultBranch,
+      bytes: known.bytes,
+      fetched_at: this.#sources.now(),
+      reason: null,
+    }
     const query = this.#database.query.updateTable('repositories').set(change).where('id', '=', id)
     const row = await query.where('state', '=', 'ready').returningAll().executeTakeFirst()
     if (row === undefined) throw refusedMove('repository', id, 'ready')
     return decodeRepository(row)
   }
-
 
   async used(id: RepositoryId): Promise<void> {
     await this.#database.query

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Forge, RepositoryId, RepositoryState } from '@hearth/contract'
-import type { RepositoriesTable } from '../database/tables.ts'
+import type { RepositoriesTable } from '../database/workspace-tables.ts'
 
 /** Where it is, and what opens it. */
 export interface RepositoryLocation {

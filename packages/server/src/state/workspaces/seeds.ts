@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { RepositoryId, VolumeId } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
-import type { SeedsTable } from '../database/tables.ts'
+import type { SeedsTable } from '../database/workspace-tables.ts'
 
 /** A checkout of one commit that nobody writes to. */
 export interface SeedRecord {
@@ -24,12 +24,22 @@ export class SeedTable {
   }
 
   /** Writes down one that is being made; null when there is one of that commit. */
-  async insert(seed: Pick<SeedRecord, 'id' | 'repositoryId' | 'base'> & { readonly hostId: string }): Promise<SeedRecord | null> {
+  async insert(
+    seed: Pick<SeedRecord, 'id' | 'repositoryId' | 'base'> & { readonly hostId: string },
+  ): Promise<SeedRecord | null> {
     const now = this.#sources.now()
     const { id, repositoryId, base, hostId } = seed
     const row = await this.#database.query
       .insertInto('seeds')
-      .values({ id, repository_id: repositoryId, host_id: hostId, base, state: 'making', created_at: now, used_at: now })
+      .values({
+        id,
+        repository_id: repositoryId,
+        host_id: hostId,
+        base,
+        state: 'making',
+        created_at: now,
+        used_at: now,
+      })
       .onConflict((conflict) => conflict.columns(['repository_id', 'base']).doNothing())
       .returningAll()
       .executeTakeFirst()
@@ -66,7 +76,9 @@ export class SeedTable {
       .where('used_at', '<=', before)
       .where((where) =>
         where.not(
-          where.exists(where.selectFrom('workspaces').select('workspaces.id').whereRef('workspaces.seed_id', '=', 'seeds.id')),
+          where.exists(
+            where.selectFrom('workspaces').select('workspaces.id').whereRef('workspaces.seed_id', '=', 'seeds.id'),
+          ),
         ),
       )
       .execute()

@@ -1,6 +1,14 @@
 import type { Selectable, Updateable } from 'kysely'
-import type { Lifetime, PullRequestView, RepositoryId, SandboxId, VolumeId, WorkspaceId, WorkspaceState } from '@hearth/contract'
-import type { WorkspacesTable } from '../database/tables.ts'
+import type {
+  Lifetime,
+  PullRequestView,
+  RepositoryId,
+  SandboxId,
+  VolumeId,
+  WorkspaceId,
+  WorkspaceState,
+} from '@hearth/contract'
+import type { WorkspacesTable } from '../database/workspace-tables.ts'
 
 export interface WorkspaceRecord {
   readonly id: WorkspaceId

@@ -1,11 +1,25 @@
-import { BOUNDS, HearthError, type RepositoryId, type SandboxId, type WorkspaceId, type WorkspaceState } from '@hearth/contract'
+import {
+  BOUNDS,
+  HearthError,
+  type RepositoryId,
+  type SandboxId,
+  type WorkspaceId,
+  type WorkspaceState,
+} from '@hearth/contract'
 import { atomically, type Database, type Sources } from '../database/database.ts'
 import { ALIVE_STATES } from '../lifecycle.ts'
 import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
 import { requireQuota } from '../sandboxes/usage.ts'
 import type { VolumeRepository } from '../volumes/volumes.ts'
 import { refusedMove, workspaceSources } from './states.ts'
-import { decodeWorkspace, encodePatch, jsonOrNull, type NewWorkspace, type WorkspacePatch, type WorkspaceRecord } from './workspace-record.ts'
+import {
+  decodeWorkspace,
+  encodePatch,
+  jsonOrNull,
+  type NewWorkspace,
+  type WorkspacePatch,
+  type WorkspaceRecord,
+} from './workspace-record.ts'
 
 export class WorkspaceTable {
   readonly #database: Database
@@ -151,7 +165,10 @@ export class WorkspaceTable {
   /** Which of these sandboxes live. */
   async alive(sandboxes: readonly SandboxId[]): Promise<ReadonlySet<string>> {
     if (sandboxes.length === 0) return new Set()
-    const query = this.#database.query.selectFrom('sandboxes').select('id').where('id', 'in', [...sandboxes])
+    const query = this.#database.query
+      .selectFrom('sandboxes')
+      .select('id')
+      .where('id', 'in', [...sandboxes])
     const rows = await query.where('state', 'in', [...ALIVE_STATES]).execute()
     return new Set(rows.map(({ id }) => id))
   }
@@ -187,7 +204,9 @@ export class WorkspaceTable {
 }
 
 function inUse(id: WorkspaceId): HearthError {
-  return new HearthError('workspace_in_use', `workspace ${id} is in use, or is not ready`, { context: { workspace: id } })
+  return new HearthError('workspace_in_use', `workspace ${id} is in use, or is not ready`, {
+    context: { workspace: id },
+  })
 }
 
 type QuotaSession = Parameters<typeof requireQuota>[0]

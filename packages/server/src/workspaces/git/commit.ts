@@ -17,7 +17,10 @@ export interface NewCommit {
 export const AUTHOR: Person = { name: 'Hearth', email: 'agent@hearth.invalid' }
 
 /** The same values give the same commit, so that what is repeated after a crash makes no second one. */
-export async function writeCommit(directory: string, { tree, parent, message, author, at }: NewCommit): Promise<string> {
+export async function writeCommit(
+  directory: string,
+  { tree, parent, message, author, at }: NewCommit,
+): Promise<string> {
   const date = `${Math.floor(at.getTime() / 1000)} +0000`
   const identity = {
     GIT_AUTHOR_NAME: author.name,

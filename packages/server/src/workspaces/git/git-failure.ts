@@ -2,10 +2,26 @@ import { HearthError, type ErrorCode } from '@hearth/contract'
 
 /** What git says, and what it means. The first that fits counts. */
 const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
-  [/fsck error|index-pack failed|invalid index-pack|unpack-objects failed|bad object|did not send all necessary/i, 'repository_invalid', 'what the server sent is damaged'],
-  [/\[(remote )?rejected\]|stale info|non-fast-forward|fetch first/, 'push_rejected', 'the server did not take the push'],
-  [/authentication failed|could not read (username|password)|returned error: 40[13]|repository .*not found|returned error: 404/i, 'repository_denied', 'the server refuses'],
-  [/does not appear to be a git repository|not a git repository|detected dubious ownership/i, 'repository_unreachable', 'there is no repository'],
+  [
+    /fsck error|index-pack failed|invalid index-pack|unpack-objects failed|bad object|did not send all necessary/i,
+    'repository_invalid',
+    'what the server sent is damaged',
+  ],
+  [
+    /\[(remote )?rejected\]|stale info|non-fast-forward|fetch first/,
+    'push_rejected',
+    'the server did not take the push',
+  ],
+  [
+    /authentication failed|could not read (username|password)|returned error: 40[13]|repository .*not found|returned error: 404/i,
+    'repository_denied',
+    'the server refuses',
+  ],
+  [
+    /does not appear to be a git repository|not a git repository|detected dubious ownership/i,
+    'repository_unreachable',
+    'there is no repository',
+  ],
 ]
 
 /** The error of a call that spoke to a remote. What the server itself said is shown bounded, without control characters. */

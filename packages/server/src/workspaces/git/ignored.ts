@@ -46,8 +46,8 @@ async function rulesOf(
 }
 
 function ruleFile(line: string): string[] {
-  const [mode = '', path = ''] = [line.slice(0, 6), line.slice(7)]
-  return mode.startsWith('100') && isRuleFile(path) ? [path] : []
+  const path = line.slice('100644 '.length)
+  return line.startsWith('100') && isRuleFile(path) ? [path] : []
 }
 
 function isRuleFile(path: string): boolean {

@@ -60,7 +60,11 @@ function authorization(host: string, secret: Secret): string {
 /** Whoever stored it decided where it may go. */
 export function requireBound(host: string | null, { name, binding }: Pick<Secret, 'name' | 'binding'>): void {
   if (host !== null && binding.placement.in === 'basic' && nameMatches(binding.name, host)) return
-  throw new HearthError('repository_denied', `secret ${name} is not bound to ${host ?? 'paths of this host'} with basic`, {
-    context: { secret: name },
-  })
+  throw new HearthError(
+    'repository_denied',
+    `secret ${name} is not bound to ${host ?? 'paths of this host'} with basic`,
+    {
+      context: { secret: name },
+    },
+  )
 }

@@ -14,10 +14,14 @@ export interface Remote {
 }
 
 const LOOPBACK = ['127.0.0.0/8', '::1/128'] as const
-const ANYWHERE = ['0.0.0.0/0', '::/0'] as const
+/** Every network, also private ones. */
+export const ANYWHERE = ['0.0.0.0/0', '::/0'] as const
 
 /** SAFETY: one spelling alone gets to git. No other protocol, no options, no credentials, nothing that names a second place. */
-export function parseRemote(location: { readonly url?: string | undefined; readonly path?: string | undefined }): Remote {
+export function parseRemote(location: {
+  readonly url?: string | undefined
+  readonly path?: string | undefined
+}): Remote {
   const { url, path } = location
   if (path !== undefined) return { protocol: 'file', address: path, host: null, port: 0 }
   const parsed = URL.parse(url ?? '')

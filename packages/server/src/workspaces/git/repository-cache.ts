@@ -37,7 +37,13 @@ export class RepositoryCache {
     await mkdir(join(this.directory, '..'), { recursive: true, mode: 0o700 })
     await ensureBareRepository(this.directory)
     const specs = ['heads', 'tags'].map((kind) => `+refs/${kind}/*:${REMOTE}/${kind}/*`)
-    const options = ['--prune', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
+    const options = [
+      '--prune',
+      '--no-tags',
+      '--no-write-fetch-head',
+      '--no-auto-maintenance',
+      '--no-recurse-submodules',
+    ]
     await using guard = new SizeGuard(this.directory, BOUNDS.repositoryBytes, access.signal)
     const bounded = { ...access, signal: guard.signal }
     const head = await this.speak(bounded, ['ls-remote', '--symref', '--', access.remote.address, 'HEAD'])
@@ -68,8 +74,7 @@ export class RepositoryCache {
   /** A call of git that may speak to the remote. */
   async speak(access: RemoteAccess, args: readonly string[]): Promise<Buffer> {
     const { remote, signal } = access
-    if (remote.protocol === 'file')
-      await writeFile(this.#ownersFile, '[safe]\n\tdirectory = *\n', { mode: 0o600 })
+    if (remote.protocol === 'file') await writeFile(this.#ownersFile, '[safe]\n\tdirectory = *\n', { mode: 0o600 })
     const reach = await reachOf(remote, { ...access, ownersFile: this.#ownersFile })
     const call = { directory: this.directory, reach, failure: remoteFailure(remote.address) }
     try {

@@ -113,7 +113,9 @@ function skipReason({ change, type, sizeBytes }: VolumeChange, tree: string | nu
   }
   if (change === 'removed') return null
   if (type === 'other') return 'it is neither a file nor a link'
-  return type === 'file' && sizeBytes > BOUNDS.workspaceFileBytes ? `it has more than ${BOUNDS.workspaceFileBytes} bytes` : null
+  return type === 'file' && sizeBytes > BOUNDS.workspaceFileBytes
+    ? `it has more than ${BOUNDS.workspaceFileBytes} bytes`
+    : null
 }
 
 function requireBounded(files: readonly VolumeChange[]): void {
