@@ -105,6 +105,13 @@ function publishRoutes(app: App, services: Services): void {
     return await answerPatiently(context, services, 200, pushed)
   })
 
+  mergeRoutes(app, services)
+}
+
+function mergeRoutes(app: App, services: Services): void {
+  const { workspaces } = services.controlPlane
+  const before = boundedJson(services.limits)
+
   const pullRequest = describeRoute(
     { name: 'workspace.pull_request', summary: 'Ask the forge for what was pushed to be merged', scope, before },
     {
