@@ -11,6 +11,7 @@ import { addSearchCommands } from './register/search-commands.ts'
 import { addServerCommands } from './register/server-commands.ts'
 import { addSnapshotCommands } from './register/snapshot-commands.ts'
 import { addTransferCommands } from './register/transfer-commands.ts'
+import { addVolumeCommands } from './register/volume-commands.ts'
 import { version } from './version.ts'
 
 const MORE = `
@@ -42,6 +43,7 @@ export function makeProgram(finish: Finish): Command {
   addTransferCommands(program, finish)
   addCopyCommands(program, finish)
   addSnapshotCommands(program, finish)
+  addVolumeCommands(program, finish)
   addAgentCommands(program, finish)
   addSearchCommands(program, finish)
   addEgressCommands(program, finish)

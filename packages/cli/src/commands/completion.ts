@@ -41,8 +41,18 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
   'template build': ['debian', 'code-interpreter'],
 }
 
+/** What an argument of this name is. */
+const KINDS: Readonly<Record<string, Verb['completes']>> = {
+  id: 'sandboxes',
+  ids: 'sandboxes',
+  parent: 'sandboxes',
+  snapshot: 'snapshots',
+  snapshots: 'snapshots',
+  volume: 'volumes',
+  volumes: 'volumes',
+}
+
 function kindOf(words: string, argument: Argument): Verb['completes'] {
   if (words.startsWith('key')) return words === 'key revoke' ? 'keys' : 'nothing'
-  if (['snapshot', 'snapshots'].includes(argument.name())) return 'snapshots'
-  return ['id', 'ids', 'parent'].includes(argument.name()) ? 'sandboxes' : 'nothing'
+  return KINDS[argument.name()] ?? 'nothing'
 }

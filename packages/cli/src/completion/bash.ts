@@ -1,9 +1,12 @@
-import { below, groups, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
+import { below, groups, isListed, LISTS, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
 
 /** Words for `compgen`, by command; ids are asked for when they are wanted. */
 export function bashScript(verbs: readonly Verb[]): string {
   const names = topLevel(verbs).map(({ words }) => words)
   const cases = verbs.map((verb) => caseOf(verb, below(verbs, verb.words))).join('')
+  const lists = Object.entries(LISTS)
+    .map(([ids, list]) => `    ${ids}) words="$words $(${list} 2>/dev/null)" ;;\n`)
+    .join('')
   return `# bash completion of hearth: source <(hearth completion bash)
 _hearth() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} verb=\${COMP_WORDS[1]} options= words= ids=
@@ -23,10 +26,7 @@ ${cases}  esac
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")); return ;;
   esac
   case "$ids" in
-    sandboxes) words="$words $(hearth ls -q 2>/dev/null)" ;;
-    snapshots) words="$words $(hearth snapshot ls -q 2>/dev/null)" ;;
-    keys) words="$words $(hearth key ls -q 2>/dev/null)" ;;
-  esac
+${lists}  esac
   if [ -n "$words" ]; then COMPREPLY=($(compgen -W "$words" -- "$current")); else COMPREPLY=($(compgen -f -- "$current")); fi
 }
 complete -o filenames -o nosort -F _hearth hearth 2>/dev/null || complete -F _hearth hearth
@@ -38,6 +38,6 @@ function caseOf(verb: Verb, second: readonly string[]): string {
   const parts = [`options=${quoted(options.join(' '))}`]
   if (second.length > 0) parts.push(`words=${quoted(second.join(' '))}`)
   if (verb.choices.length > 0) parts.push(`words=${quoted(verb.choices.join(' '))}`)
-  if (['sandboxes', 'snapshots', 'keys'].includes(verb.completes)) parts.push(`ids=${verb.completes}`)
+  if (isListed(verb.completes)) parts.push(`ids=${verb.completes}`)
   return `    ${quoted(verb.words)}) ${parts.join('; ')} ;;\n`
 }

@@ -1,4 +1,4 @@
-import { below, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
+import { below, isListed, LISTS, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
 
 /** One `complete` for each command and each option. */
 export function fishScript(verbs: readonly Verb[]): string {
@@ -21,9 +21,7 @@ function linesOf(verb: Verb, second: readonly string[]): string[] {
   })
   const words = [...second, ...verb.choices]
   if (words.length > 0) options.push(`${start} -f -a ${quoted(words.join(' '))}\n`)
-  if (verb.completes === 'sandboxes') options.push(`${start} -f -a '(hearth ls -q 2>/dev/null)'\n`)
-  if (verb.completes === 'snapshots') options.push(`${start} -f -a '(hearth snapshot ls -q 2>/dev/null)'\n`)
-  if (verb.completes === 'keys') options.push(`${start} -f -a '(hearth key ls -q 2>/dev/null)'\n`)
+  if (isListed(verb.completes)) options.push(`${start} -f -a '(${LISTS[verb.completes]} 2>/dev/null)'\n`)
   return options
 }
 

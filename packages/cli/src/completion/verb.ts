@@ -10,8 +10,20 @@ export interface Verb {
     readonly takesValue: boolean
   }[]
   /** What its arguments are. */
-  readonly completes: 'sandboxes' | 'snapshots' | 'keys' | 'paths' | 'nothing'
+  readonly completes: keyof typeof LISTS | 'paths' | 'nothing'
   readonly choices: readonly string[]
+}
+
+/** The commands that list what an argument can be. */
+export const LISTS = {
+  sandboxes: 'hearth ls -q',
+  snapshots: 'hearth snapshot ls -q',
+  volumes: 'hearth volume ls -q',
+  keys: 'hearth key ls -q',
+} as const
+
+export function isListed(completes: Verb['completes']): completes is keyof typeof LISTS {
+  return Object.hasOwn(LISTS, completes)
 }
 
 export const RUNG_WORDS = 'simulated process container gvisor microvm'

@@ -1,15 +1,15 @@
-import { below, groups, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
+import { below, groups, isListed, LISTS, quoted, RUNG_WORDS, topLevel, type Verb } from './verb.ts'
 
 /** Commands and options with their descriptions, for `_arguments` and `_describe`. */
 export function zshScript(verbs: readonly Verb[]): string {
   const names = topLevel(verbs).map(({ words, description }) => quoted(`${words}:${plain(description)}`))
   const cases = verbs.map((verb) => caseOf(verb, below(verbs, verb.words))).join('')
+  const lists = Object.entries(LISTS)
+    .map(([ids, list]) => `_hearth_${ids}() { local -a ids; ids=(\${(f)"$(${list} 2>/dev/null)"}); compadd -a ids }\n`)
+    .join('')
   return `#compdef hearth
 # zsh completion of hearth: hearth completion zsh > "\${fpath[1]}/_hearth"
-_hearth_sandboxes() { local -a ids; ids=(\${(f)"$(hearth ls -q 2>/dev/null)"}); compadd -a ids }
-_hearth_snapshots() { local -a ids; ids=(\${(f)"$(hearth snapshot ls -q 2>/dev/null)"}); compadd -a ids }
-_hearth_keys() { local -a ids; ids=(\${(f)"$(hearth key ls -q 2>/dev/null)"}); compadd -a ids }
-_hearth() {
+${lists}_hearth() {
   local -a verbs
   verbs=(${names.join(' ')})
   if (( CURRENT == 2 )); then _describe command verbs; return; fi
@@ -38,17 +38,9 @@ function caseOf(verb: Verb, second: readonly string[]): string {
 function rest(verb: Verb, second: readonly string[]): string {
   const words = [...second, ...verb.choices]
   if (words.length > 0) return `1:what:(${words.join(' ')})`
-  switch (verb.completes) {
-    case 'sandboxes':
-      return '1:sandbox:_hearth_sandboxes'
-    case 'snapshots':
-      return verb.words === 'snapshot export' ? '1:snapshot:_hearth_snapshots' : '*:snapshot:_hearth_snapshots'
-    case 'keys':
-      return '*:key:_hearth_keys'
-    case 'paths':
-    case 'nothing':
-      return '*:file:_files'
-  }
+  if (!isListed(verb.completes)) return '*:file:_files'
+  const several = verb.completes !== 'sandboxes' && verb.words !== 'snapshot export'
+  return `${several ? '*' : '1'}:${verb.completes}:_hearth_${verb.completes}`
 }
 
 /** What an option takes, where that is known. */

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { CreateSandbox, IdleAction } from '@hearth/sdk'
 import { memoryChoice, type MemoryChoice } from './memory-option.ts'
 import { collectWord, parseDuration } from './quantity.ts'
+import { collectVolume, type VolumeOption } from './volume-option.ts'
 import { addSandboxOptions, sandboxFields, withoutUndefined, type SandboxOptions } from './sandbox-options.ts'
 
 /** What only a sandbox that stays has. */
@@ -17,6 +18,7 @@ export interface CreateOptions extends Omit<SandboxOptions, 'memory'> {
   readonly recordFiles?: readonly string[]
   /** Names of secrets, each perhaps with a variable. */
   readonly secret?: readonly string[]
+  readonly volume?: readonly VolumeOption[]
 }
 
 export function addCreateOptions(command: Command): Command {
@@ -26,6 +28,7 @@ export function addCreateOptions(command: Command): Command {
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
     .option('--idle-action <action>', 'pause, hibernate or kill, with --idle')
     .option('--record-files <path>', 'changes below this path are in its events too (repeatable)', collectWord)
+    .option('--volume <NAME:PATH[:ro]>', 'a volume at this path, to write or only to read (repeatable)', collectVolume)
     .option('--persistent', 'no deadline; needs a key that may')
     .option(
       '--secret <NAME[=ENV]>',
@@ -48,6 +51,7 @@ export function createSpecOf(options: CreateOptions): CreateSandbox {
       persistent: options.persistent,
       record: options.recordFiles === undefined ? undefined : { files: [...options.recordFiles] },
       secrets: options.secret?.map(secretUse),
+      volumes: options.volume === undefined ? undefined : [...options.volume],
     }),
   }
 }
