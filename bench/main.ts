@@ -6,6 +6,7 @@ import { runCliBench } from './cli/run-cli-bench.ts'
 import { runDialectBench } from './dialects/run-dialect-bench.ts'
 import { runForkBench } from './fork/run-fork-bench.ts'
 import { runGatewayBench } from './gateway/run-gateway-bench.ts'
+import { runGatewayLoad } from './gateway-load/run-gateway-load.ts'
 import { runPoolBench } from './pool/run-pool-bench.ts'
 import type { BenchReport } from './report/bench-report.ts'
 import { table } from './report/table.ts'
@@ -20,6 +21,7 @@ export const SUITES: Readonly<Record<string, (options: BenchOptions) => Promise<
   dialects: runDialectBench,
   fork: runForkBench,
   gateway: runGatewayBench,
+  'gateway-load': runGatewayLoad,
   pool: runPoolBench,
 }
 
