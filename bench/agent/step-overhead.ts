@@ -71,7 +71,7 @@ export async function measureSteps(context: BenchContext): Promise<Measurement[]
 async function work(sandbox: Sandbox, model: Model, steps: number): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'hearth-bench-'))
   try {
-    const log = await FileEventLog.open(join(directory, 'log'))
+    await using log = await FileEventLog.open(join(directory, 'log'))
     const run = await startAgent({ sandbox, model, log, task: 'Measure.', budget: { steps: steps + 10 } })
     await run.result
   } finally {

@@ -1,10 +1,11 @@
 import { Hearth } from '@hearth/engine'
-import type { Sandbox } from '@hearth/contract'
+import { BOUNDS, type Sandbox } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   checks,
   ScriptedModel,
   search,
+  SharedBudget,
   startAgent,
   type Candidate,
   type Judge,
@@ -148,6 +149,53 @@ describe('a search', () => {
     expect(report.winner?.name).toBe(FIX)
     await expect(search({ base, workdir: WORKDIR, judge, candidates: [] })).rejects.toThrow(
       'there must be 1 to 256 candidates',
+    )
+  })
+
+  it('tries others only while none passes, and asks for more when there are none left', async () => {
+    const judge = checks({ range: TESTS.range })
+    const options = { base, workdir: WORKDIR, judge, wave: 1 }
+    const report = await search({ ...options, candidates: [PARTLY, RIGHT, LONGER] })
+    expect(outcomes(report)).toEqual({ partly: 'failed', right: 'passed', longer: 'not_tried' })
+    const asked: number[] = []
+    const further = await search({
+      ...options,
+      candidates: [PARTLY],
+      more: (reports) => {
+        asked.push(reports.length)
+        return Promise.resolve(asked.length === 1 ? [TEST_EDIT, RIGHT] : [])
+      },
+    })
+    expect(outcomes(further)).toEqual({ partly: 'failed', 'test edit': 'failed', right: 'passed' })
+    expect(asked).toEqual([1])
+    const none = await search({ ...options, candidates: [PARTLY], more: () => Promise.resolve([]) })
+    expect(none.winner).toBeNull()
+  })
+
+  it('gives up judging what never ends, and attempts when the time of all is over', async () => {
+    const judge: Judge = async (fork) => ({
+      ends: (await fork.exec('test ! -e slow || sleep 60', { cwd: WORKDIR })).exitCode === 0,
+    })
+    const slow: Candidate = { name: 'slow', command: 'touch slow' }
+    const report = await search({ base, workdir: WORKDIR, judge, judgeMs: 2000, candidates: [slow, RIGHT] })
+    expect(report.candidates[0]).toMatchObject({ outcome: 'broken', detail: 'judging took longer than 2000 ms' })
+    expect(report.winner?.name).toBe('right')
+    const budget = new SharedBudget({ steps: 10, tokens: 1000, dollars: null, wallTimeMs: 1 })
+    const over = await search({ base, workdir: WORKDIR, judge, budget, candidates: [RIGHT] })
+    expect(over).toMatchObject({ winner: null, candidates: [{ outcome: 'not_tried' }], spent: { steps: 0 } })
+  })
+
+  it('has bounds', async () => {
+    const judge = checks({ range: TESTS.range })
+    const many = Array.from({ length: BOUNDS.searchCandidates + 1 }, () => RIGHT)
+    const wrong = async (given: object): Promise<unknown> =>
+      await search({ base, workdir: WORKDIR, judge, candidates: [RIGHT], ...given })
+    await expect(wrong({ candidates: many })).rejects.toThrow('there must be 1 to 256 candidates')
+    await expect(wrong({ wave: 0 })).rejects.toThrow('wave must be a whole number from 1 on')
+    await expect(wrong({ enough: 1.5 })).rejects.toThrow('enough must be a whole number from 1 on')
+    await expect(wrong({ leaseMs: 10 })).rejects.toThrow('leaseMs must be a whole number from 1000 on')
+    await expect(wrong({ judge: checks({ readme: TESTS.readme }), targets: ['readme'] })).rejects.toThrow(
+      'readme passes on the base already, and can be no target',
     )
   })
 })

@@ -140,6 +140,12 @@ export const BOUNDS = {
   /** How long a process may say nothing before another may go on with its run: by default, and at the most. */
   runLeaseMs: 30_000,
   longestRunLeaseMs: 600_000,
+  /** Candidates of one search. */
+  searchCandidates: 256,
+  /** How long a fork of a search outlives a process that does not renew it any more. */
+  searchLeaseMs: 60_000,
+  /** The longest that judging one change once may take. */
+  searchJudgeMs: 30 * 60_000,
   /** Time from launch until the guest must have answered. */
   bootTimeoutMs: 60_000,
 } as const

@@ -1,5 +1,5 @@
 import type { AgentEvent, BudgetLimits, Sandbox } from '@hearth/contract'
-import { HearthError } from '@hearth/contract'
+import { BOUNDS, HearthError } from '@hearth/contract'
 import type { SharedBudget } from '../budget/shared-budget.ts'
 import { MemoryEventLog, type EventLog } from '../events/event-log.ts'
 import { resumeAgent, startAgent } from '../loop/agent.ts'
@@ -7,7 +7,7 @@ import type { AgentRun } from '../loop/agent-run.ts'
 import { continueRun } from '../loop/fork-run.ts'
 import type { AgentResult, ResumeOptions } from '../loop/options.ts'
 import { failureSummary } from './failure-summary.ts'
-import { LEASE_MS, search } from './search.ts'
+import { search } from './search.ts'
 import type { AttemptContext, Candidate, CandidateReport, SearchOptions, SearchReport } from './search-types.ts'
 import { Tree, type TreeOptions } from './tree.ts'
 import type { Variation } from './variations.ts'
@@ -41,7 +41,7 @@ export interface BestOfReport extends SearchReport {
 
 /** Lets several attempts of the agent work in forks of one warm machine, two at first, and keeps the change that is judged best. */
 export async function bestOf(options: BestOfOptions): Promise<BestOfReport> {
-  const { attempts, shared, wave = FIRST_WAVE, enough = 'settled', leaseMs = LEASE_MS } = options
+  const { attempts, shared, wave = FIRST_WAVE, enough = 'settled', leaseMs = BOUNDS.searchLeaseMs } = options
   await using tree = new Tree(options.tree, leaseMs)
   const agents = new Agents(options, tree)
   const { budget: _each, ...given } = options

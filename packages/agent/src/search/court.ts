@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { HearthError, type Sandbox } from '@hearth/contract'
+import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
 import { baseGate, compare, isRight, type Base } from './base-gate.ts'
 import type { Forks } from './forks.ts'
 import { writeTree, type PatchedTree } from './patched-tree.ts'
 import type { CandidateReport, SearchOptions, Verdict } from './search-types.ts'
 import type { Turns } from './turns.ts'
 
-const JUDGE_MS = 30 * 60_000
 const CONFIRMATIONS = 1
 
 type Found = Pick<CandidateReport, 'verdict' | 'behaviour'>
@@ -60,7 +59,7 @@ export class Court {
   }
 
   async #run(change: PatchedTree | null, run: number, signal?: AbortSignal): Promise<Found> {
-    const { judge, workdir, judgeMs = JUDGE_MS } = this.#options
+    const { judge, workdir, judgeMs = BOUNDS.searchJudgeMs } = this.#options
     return await this.#turns.take(async () => {
       const limit = AbortSignal.timeout(judgeMs)
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit])

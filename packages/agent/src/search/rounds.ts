@@ -1,4 +1,4 @@
-import { HearthError } from '@hearth/contract'
+import { BOUNDS, HearthError } from '@hearth/contract'
 import type { Attempts } from './attempts.ts'
 import { countVotes, isSettled } from './choose-winner.ts'
 import type { Court } from './court.ts'
@@ -6,7 +6,6 @@ import type { PatchedTree } from './patched-tree.ts'
 import type { Candidate, CandidateReport, SearchOptions } from './search-types.ts'
 import type { Turns } from './turns.ts'
 
-export const MOST_CANDIDATES = 256
 /** Runs that share the budget end by themselves, and give what they have. */
 const GRACE_MS = 10_000
 const LONGEST_MS = 2 ** 31 - 1
@@ -52,7 +51,7 @@ export class Rounds {
   async #further(): Promise<readonly Candidate[]> {
     if (this.#options.more === undefined) return []
     const given = await this.#options.more(this.#counted())
-    return given.slice(0, Math.max(0, MOST_CANDIDATES - this.#reports.length))
+    return given.slice(0, Math.max(0, BOUNDS.searchCandidates - this.#reports.length))
   }
 
   /** All of them at once, as far as there are turns. */

@@ -1,17 +1,16 @@
 import { availableParallelism } from 'node:os'
-import { HearthError } from '@hearth/contract'
+import { BOUNDS, HearthError } from '@hearth/contract'
 import { ChangeTracker } from '../changes/change-tracker.ts'
 import { Attempts } from './attempts.ts'
 import { chooseWinner } from './choose-winner.ts'
 import { Court } from './court.ts'
 import { Forks } from './forks.ts'
 import { Leases } from './leases.ts'
-import { MOST_CANDIDATES, Rounds } from './rounds.ts'
+import { Rounds } from './rounds.ts'
 import type { SearchOptions, SearchReport } from './search-types.ts'
 import { Turns } from './turns.ts'
 
 const CONCURRENCY = 8
-export const LEASE_MS = 60_000
 const SHORTEST_LEASE_MS = 1000
 
 /**
@@ -19,7 +18,7 @@ const SHORTEST_LEASE_MS = 1000
  * is an honest answer.
  */
 export async function search(options: SearchOptions): Promise<SearchReport> {
-  const { base, workdir, leaseMs = LEASE_MS, concurrency = CONCURRENCY } = options
+  const { base, workdir, leaseMs = BOUNDS.searchLeaseMs, concurrency = CONCURRENCY } = options
   checkOptions(options)
   const from = performance.now()
   await using tracker = await ChangeTracker.open(null)
@@ -43,8 +42,8 @@ export async function search(options: SearchOptions): Promise<SearchReport> {
 }
 
 function checkOptions({ candidates, more, wave, enough, confirmations, leaseMs }: SearchOptions): void {
-  if ((candidates.length === 0 && more === undefined) || candidates.length > MOST_CANDIDATES) {
-    throw new HearthError('invalid_request', `there must be 1 to ${MOST_CANDIDATES} candidates`)
+  if ((candidates.length === 0 && more === undefined) || candidates.length > BOUNDS.searchCandidates) {
+    throw new HearthError('invalid_request', `there must be 1 to ${BOUNDS.searchCandidates} candidates`)
   }
   for (const [name, value, least] of [
     ['wave', wave, 1],

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { Leases } from '@hearth/agent'
-import { HearthError, type Sandbox } from '@hearth/contract'
+import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import { CopyProgress } from '../../copy/copy-progress.ts'
 import { onLocal } from '../../copy/local-failure.ts'
@@ -17,8 +17,6 @@ export interface BaseOptions extends SandboxOptions {
 
 export const WORKDIR = '/workspace'
 const COMMAND_MS = 30 * 60_000
-/** The machine outlives this process by this at the most. */
-const LEASE_MS = 60_000
 const SAID_CHARACTERS = 4000
 
 /** A machine that is ready: with a copy of the directory in it, and prepared. It ends with the work. */
@@ -33,9 +31,9 @@ export async function withBase<Result>(
     throw new HearthError('not_a_directory', `${repo} is not a directory`)
   }
   await using hearth = new Hearth({ spareKeepers: 0 })
-  const spec = { ...sandboxFields(rest, options.timeout ?? COMMAND_MS), ttlMs: LEASE_MS }
+  const spec = { ...sandboxFields(rest, options.timeout ?? COMMAND_MS), ttlMs: BOUNDS.searchLeaseMs }
   await using base = await hearth.create({ ...spec, ...(from === undefined ? {} : { from }) }, { signal })
-  using leases = new Leases(LEASE_MS)
+  using leases = new Leases(BOUNDS.searchLeaseMs)
   leases.hold(base)
   await base.files.makeDirectory(workdir, { parents: true })
   if (repo !== null) await copyInto(base, workdir, repo, options, signal)

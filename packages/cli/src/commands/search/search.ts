@@ -32,6 +32,11 @@ const MAKING = [
   'memory',
   'cpus',
   'pids',
+  'disk',
+  'meta',
+  'allow',
+  'preset',
+  'policy',
 ] as const
 
 /** Judges patches and commands in clean forks of one machine. Returns 0 with a winner and 1 without one. */
@@ -65,7 +70,10 @@ async function onServer(
 ): Promise<SearchReport> {
   const [wrong] = MAKING.filter((option) => options[option] !== undefined)
   if (wrong !== undefined) {
-    throw new HearthError('invalid_request', `--sandbox is there already: --${wrong} would make another one`)
+    throw new HearthError(
+      'invalid_request',
+      `--sandbox is there already: --${wrong === 'atLeast' ? 'at-least' : wrong} would make another one`,
+    )
   }
   return await withServer(options, async (hearth) => {
     const base = await findSandbox(hearth, name, signal)
