@@ -12,6 +12,8 @@ export type {
   Hooks,
   ResumeOptions,
 } from './loop/options.ts'
+export { budgetOf } from './budget/budget.ts'
+export { resultOf } from './loop/result.ts'
 export { SharedBudget, type Reservation, type Use } from './budget/shared-budget.ts'
 export type { Changes } from './changes/changes.ts'
 export { MemoryEventLog, type EventLog } from './events/event-log.ts'

@@ -1,26 +1,42 @@
-import { stat, writeFile } from 'node:fs/promises'
-import { openModel, startAgent, type AgentEvent, type AgentResult, type AgentRun, type Model } from '@hearth/agent'
-import { HearthError } from '@hearth/contract'
-import { Hearth } from '@hearth/engine'
+import { stat } from 'node:fs/promises'
+import { budgetOf, startAgent, type AgentEvent, type AgentResult, type AgentRun, type Model } from '@hearth/agent'
+import { HearthError, newId, type RunId, type Sandbox } from '@hearth/contract'
+import type { Hearth } from '@hearth/sdk'
+import { chooseModel } from '../agent/choose-model.ts'
+import { deliver } from '../agent/deliver.ts'
+import { ownerName, workOnServer } from '../agent/kept-on-server.ts'
+import { findBranch } from '../agent/local-branch.ts'
 import { CopyProgress } from '../copy/copy-progress.ts'
 import { onLocal } from '../copy/local-failure.ts'
 import { packDirectory } from '../copy/pack.ts'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { sandboxFields, withoutUndefined, type SandboxOptions } from '../options/sandbox-options.ts'
-import { eventLine, resultLine } from '../output/agent-view.ts'
-import { write } from '../output/write.ts'
+import { LiveView } from '../output/live-view.ts'
+import { recordedUrl } from '../server/server-record.ts'
+import { withServer, type ServerOptions } from '../server/with-server.ts'
 
-export interface AgentCommandOptions extends SandboxOptions {
+export interface AgentCommandOptions extends SandboxOptions, ServerOptions {
   readonly repo?: string
   readonly model?: string
   readonly verify?: string
   readonly maxSteps?: number
   readonly maxCost?: number
   readonly maxTime?: number
-  readonly diff?: string
-  readonly json?: boolean
-  readonly quiet?: boolean
+  readonly maxTokens?: number
+  readonly diff?: string | true
+  readonly branch?: string
+}
+
+/** What a run is begun with, wherever its sandbox is. */
+interface Work {
+  readonly task: string
+  readonly model: Model
+  readonly repo: string
+  readonly workdir: string
+  readonly options: AgentCommandOptions
+  readonly interrupts: Interrupts
+  readonly view: { event(event: AgentEvent): void }
 }
 
 const WORKDIR = '/workspace'
@@ -29,72 +45,92 @@ const RUN_MS = 60 * 60_000
 /** The sandbox outlives the run by this, for what comes after it; its deadline is the backstop. */
 const MARGIN_MS = 10 * 60_000
 
-/** Copies a directory into a fresh sandbox, lets a model work on it, and gives the patch. Returns the exit code of this program. */
+/** Copies a directory into a fresh sandbox, lets a model work on it, and gives the change. Returns the exit code of this program. */
 export async function agent(task: string, options: AgentCommandOptions): Promise<number> {
-  const { repo = '.', workdir = WORKDIR, ...rest } = options
-  const model = await modelOf(options.model)
+  const { repo = '.', workdir = WORKDIR } = options
+  const model = await chooseModel(options.model)
   const status = await onLocal(repo, async () => await stat(repo))
   if (!status.isDirectory()) throw new HearthError('not_a_directory', `${repo} is not a directory`)
+  const branch = options.branch === undefined ? null : await findBranch(repo, options.branch)
   using interrupts = new Interrupts()
-  await using hearth = new Hearth({ spareKeepers: 0 })
-  const spec = sandboxFields(rest, options.timeout ?? COMMAND_MS)
-  await using sandbox = await hearth.create(
-    { ...spec, ttlMs: (options.maxTime ?? RUN_MS) + MARGIN_MS },
-    { signal: interrupts.signal },
-  )
-  await sandbox.files.makeDirectory(workdir, { parents: true })
-  using progress = new CopyProgress(options.quiet === true || options.json === true)
-  await sandbox.files.extract(workdir, packDirectory(repo, progress), { signal: interrupts.signal })
-  progress[Symbol.dispose]()
-  const run = await startAgent({
-    sandbox,
-    model,
-    task,
-    workdir,
-    budget: withoutUndefined({ steps: options.maxSteps, dollars: options.maxCost, wallTimeMs: options.maxTime }),
-    onEvent: (event) => show(event, options),
-    ...(options.verify === undefined ? {} : { verify: options.verify }),
-  })
-  const result = await stoppable(run, interrupts)
-  await give(result, options)
+  using live = new LiveView()
+  const work: Work = { task, model, repo, workdir, options, interrupts, view: viewOf(options, live) }
+  const result = hasServer(options)
+    ? await withServer(options, async (hearth) => await onServer(hearth, work))
+    : await embedded(work)
+  live[Symbol.dispose]()
+  await deliver(result, options, task, branch)
   if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
   return result.reason === 'submitted' ? 0 : 1
 }
 
-/** By its name, or whichever there is a key for. */
-export async function modelOf(name: string | undefined): Promise<Model> {
-  if (name !== undefined) return await openModel(name)
-  if (hasKey('ANTHROPIC_API_KEY')) return await openModel('anthropic:claude-sonnet-4-5')
-  if (hasKey('OPENAI_API_KEY')) return await openModel('openai:gpt-5')
-  throw new HearthError('invalid_request', 'there is no model: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set', {
-    suggestion: 'Set one of them, name a model with --model, or try it out with --model scripted:FILE.',
+/** One that was named, or the one of this home while it runs. */
+function hasServer({ port }: ServerOptions): boolean {
+  return port !== undefined || (process.env['HEARTH_URL'] ?? '') !== '' || recordedUrl() !== null
+}
+
+export function viewOf({ json, quiet }: ServerOptions, live: LiveView): Work['view'] {
+  if (json === true) return { event: (event) => void process.stdout.write(`${JSON.stringify(event)}\n`) }
+  return quiet === true ? { event: () => undefined } : live
+}
+
+/** Kept by the server: it can be watched, told things, and taken up by another process when this one dies. */
+async function onServer(hearth: Hearth, work: Work): Promise<AgentResult> {
+  const { task, model, options, interrupts } = work
+  const id = newId('run') as RunId
+  await using undo = new AsyncDisposableStack()
+  const spec = { ...specOf(work), metadata: { ...options.meta, run: id } }
+  const sandbox = await hearth.create(spec, { signal: interrupts.signal })
+  undo.defer(async () => await sandbox.kill())
+  await bring(work, sandbox)
+  const given = { id, task, model: model.name, budget: budgetOf(limitsOf(options), model.name, {}) }
+  const { lease } = await hearth.runs.create({ ...given, owner: ownerName(), metadata: options.meta ?? {} })
+  undo.move()
+  if (options.json !== true && options.quiet !== true) process.stderr.write(`${id}\n`)
+  return await workOnServer(hearth, lease, sandbox.id, async (kept) => {
+    return stoppable(await startAgent({ ...kept, ...startOptions(work), sandbox }), interrupts)
   })
 }
 
-function hasKey(variable: string): boolean {
-  return (process.env[variable] ?? '') !== ''
+/** In this process alone: the run ends with it. */
+async function embedded(work: Work): Promise<AgentResult> {
+  const { Hearth: Engine } = await import('@hearth/engine')
+  await using hearth = new Engine({ spareKeepers: 0 })
+  await using sandbox = await hearth.create(specOf(work), { signal: work.interrupts.signal })
+  await bring(work, sandbox)
+  return await stoppable(await startAgent({ ...startOptions(work), sandbox }), work.interrupts).result
 }
 
-/** An interrupt ends the run and not this program: the patch of what was done is still given. */
-async function stoppable(run: AgentRun, interrupts: Interrupts): Promise<AgentResult> {
-  const stop = (): void => run.stop(`stopped by ${interrupts.received}`)
-  if (interrupts.signal.aborted) stop()
-  interrupts.signal.addEventListener('abort', stop, { once: true })
-  return await run.result
+function specOf({ options }: Work) {
+  const { workdir: _workdir, ...rest } = options
+  return { ...sandboxFields(rest, options.timeout ?? COMMAND_MS), ttlMs: (options.maxTime ?? RUN_MS) + MARGIN_MS }
 }
 
-function show(event: AgentEvent, options: AgentCommandOptions): void {
-  if (options.json === true) process.stdout.write(`${JSON.stringify(event)}\n`)
-  else if (options.quiet !== true) {
-    const line = eventLine(event)
-    if (line !== null) process.stderr.write(`${line}\n`)
+async function bring({ repo, workdir, options, interrupts }: Work, sandbox: Sandbox): Promise<void> {
+  await sandbox.files.makeDirectory(workdir, { parents: true })
+  using progress = new CopyProgress(options.quiet === true || options.json === true)
+  await sandbox.files.extract(workdir, packDirectory(repo, progress), { signal: interrupts.signal })
+}
+
+function startOptions({ task, model, workdir, options, view }: Work) {
+  return {
+    task,
+    model,
+    workdir,
+    budget: limitsOf(options),
+    onEvent: (event: AgentEvent) => view.event(event),
+    ...(options.verify === undefined ? {} : { verify: options.verify }),
   }
 }
 
-async function give(result: AgentResult, { json, quiet, diff: file }: AgentCommandOptions): Promise<void> {
-  if (json !== true && quiet !== true) process.stderr.write(`${resultLine(result)}\n`)
-  if (!result.diff.available) return
-  const { patch } = result.diff
-  if (file !== undefined) await onLocal(file, async () => await writeFile(file, patch))
-  else if (json !== true) await write(process.stdout, patch)
+function limitsOf({ maxSteps, maxCost, maxTime, maxTokens }: AgentCommandOptions) {
+  return withoutUndefined({ steps: maxSteps, dollars: maxCost, wallTimeMs: maxTime, tokens: maxTokens })
+}
+
+/** An interrupt ends the run and not this program: the change so far is still given. */
+export function stoppable(run: AgentRun, interrupts: Interrupts): AgentRun {
+  const stop = (): void => run.stop(`stopped by ${interrupts.received}`)
+  if (interrupts.signal.aborted) stop()
+  interrupts.signal.addEventListener('abort', stop, { once: true })
+  return run
 }

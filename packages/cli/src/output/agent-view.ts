@@ -23,14 +23,22 @@ export function eventLine(event: AgentEvent): string | null {
     case 'compacted':
       return '! the conversation was shortened'
     case 'steered':
+      return `! told: ${short(event.text)}`
     case 'paused':
+      return '! paused'
     case 'resumed':
+      return '! goes on'
     case 'model_called':
     case 'submitted':
     case 'stopped':
     case 'result':
       return null
   }
+}
+
+/** What a call is about, on one line. */
+export function shortSubject(input: unknown): string {
+  return short(subjectOf(input))
 }
 
 /** The one word of an input that says the most. */

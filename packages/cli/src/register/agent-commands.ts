@@ -1,30 +1,43 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { AgentCommandOptions } from '../commands/agent.ts'
 import type { BestOfCommandOptions } from '../commands/search/best-of.ts'
-import { parseCount, parseDuration } from '../options/quantity.ts'
+import type { ResumeCommandOptions } from '../commands/agent-resume.ts'
+import type { RunListOptions } from '../commands/agent-runs.ts'
+import { collectPair, parseCount, parseDuration } from '../options/quantity.ts'
 import { addSandboxOptions } from '../options/sandbox-options.ts'
-import { common, examples, type Finish } from './common.ts'
+import type { ServerOptions } from '../server/with-server.ts'
+import { examples, remote, type Finish } from './common.ts'
 import { addBestOfOptions } from './search-commands.ts'
 
-/** A coding agent that works in a sandbox of this machine. */
+const RUN = 'its id, or at least 4 characters of the beginning or end of it'
+const loadRuns = () => import('../commands/agent-runs.ts')
+const loadResume = () => import('../commands/agent-resume.ts')
+
+/** A coding agent that works in a sandbox, and the runs of it that a server keeps. */
 export function addAgentCommands(program: Command, finish: Finish): void {
   program.commandsGroup('Agent:')
   const command = program
     .command('agent')
-    .description('let a model work on a copy of a directory in a fresh sandbox; the result is a patch')
+    .description('let a model work on a copy of a directory in a fresh sandbox; the result is a patch or a branch')
     .argument('<task>', 'what is to be done')
-    .option('--repo <directory>', 'what it works on; it is copied and never changed (default: the current one)')
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .option('--repo <directory>', 'what it works on; its files are never changed (default: the current one)')
     .option('--model <name>', 'anthropic:NAME, openai:NAME, openai-compatible:URL#NAME or scripted:FILE')
     .option('--verify <command>', 'a command that must succeed before the work counts')
     .option('--max-steps <number>', 'calls of the model (default: 60)', parseCount)
     .option('--max-cost <dollars>', 'what the model may cost (default: 5)', parseDollars)
     .option('--max-time <duration>', 'how long it may take (default: 1h)', parseDuration)
-    .option('--diff <file>', 'write the patch there instead of to standard output')
+    .option('--max-tokens <number>', 'tokens that the model may read and write (default: 5000000)', parseCount)
+    .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
+    .option('--branch <name>', 'write the change as a commit on a new branch of the repository')
     .addHelpText(
       'after',
-      '\nEnds with 0 when a change was submitted and passed its check, else with 1; the patch is given in\n' +
-        'any case, for `git apply`. --json gives one event per line, and the result at the end. Keys are\n' +
-        'read from ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY.',
+      '\nEnds with 0 when a change was submitted and passed its check, else with 1; what was changed is given in\n' +
+        'any case. --json gives one event per line, and the result at the end. Keys are read from\n' +
+        'ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY (with OPENAI_COMPATIBLE_URL and\n' +
+        'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run: it can be watched, steered, paused,\n' +
+        'stopped and, when this program dies, resumed. Without one the run ends with this program.',
     )
     .action(async (task: string, options: AgentCommandOptions | BestOfCommandOptions) => {
       if ('bestOf' in options) {
@@ -35,13 +48,66 @@ export function addAgentCommands(program: Command, finish: Finish): void {
       finish(await (await import('../commands/agent.ts')).agent(task, options))
     })
   addBestOfOptions(command)
-  common(addSandboxOptions(command, 'the longest that one command may take (default: 30m)'), 'nothing but the patch')
+  remote(addSandboxOptions(command, 'the longest that one command may take (default: 30m)'), 'nothing but the change')
   examples(command, [
     'hearth agent "fix the failing test" --verify "npm test"',
     'hearth agent "fix the failing test" --best-of 5 --verify "npm test" --prepare "npm ci"',
-    'hearth agent "add a --verbose option" --repo ../tool --model openai:gpt-5 --diff change.patch',
+    'hearth agent "add a --verbose option" --repo ../tool --model openai:gpt-5 --branch verbose',
     'hearth agent "try it out" --model scripted:script.json --json',
+    'hearth agent steer 8f3k "leave the tests as they are"',
   ])
+  addRunCommands(command, finish)
+  addControlCommands(command, finish)
+}
+
+function addRunCommands(agent: Command, finish: Finish): void {
+  remote(agent.command('ls').description('list the runs that the server keeps, newest first'))
+    .option('--state <name>', 'running, paused or stopped')
+    .option('--meta <KEY=VALUE>', 'only those with this label (repeatable)', collectPair)
+    .action(async (options: RunListOptions) => finish(await (await loadRuns()).listRuns(options)))
+  remote(agent.command('show').description('show one run, and what came of it'))
+    .argument('<run>', RUN)
+    .option('--diff', 'its patch alone')
+    .action(async (name: string, options: ServerOptions & { diff?: boolean }) =>
+      finish(await (await loadRuns()).showRun(name, options)),
+    )
+  remote(agent.command('replay').description('what happened in a run, from its beginning'))
+    .argument('<run>', RUN)
+    .option('-f, --follow', 'as it happens, to its end')
+    .action(async (name: string, options: ServerOptions & { follow?: boolean }) =>
+      finish(await (await loadRuns()).replayRun(name, options)),
+    )
+  const resume = remote(agent.command('resume').description('go on with a run that is paused, or that nobody works on'))
+    .argument('<run>', RUN)
+    .option('--model <name>', 'another model than before')
+    .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
+    .option('--repo <directory>', 'where --branch is written (default: the current one)')
+    .option('--branch <name>', 'write the change as a commit on a new branch of the repository')
+    .option('--force', 'also when another may be at work: what that one writes is refused from then on')
+    .action(async (name: string, options: ResumeCommandOptions) =>
+      finish(await (await loadResume()).resumeRun(name, options)),
+    )
+  examples(resume, ['hearth agent resume 8f3k --branch fix'])
+}
+
+function addControlCommands(agent: Command, finish: Finish): void {
+  remote(agent.command('steer').description('tell the model something before its next reply'))
+    .argument('<run>', RUN)
+    .argument('<message>', 'what it is told')
+    .action(async (name: string, message: string, options: ServerOptions) =>
+      finish(await (await loadRuns()).tellRun(name, 'steer', message, options)),
+    )
+  remote(agent.command('pause').description('let a run stand still after what it does now'))
+    .argument('<run>', RUN)
+    .action(async (name: string, options: ServerOptions) =>
+      finish(await (await loadRuns()).tellRun(name, 'pause', '', options)),
+    )
+  remote(agent.command('stop').description('end a run at once; what it has changed is kept with it'))
+    .argument('<run>', RUN)
+    .argument('[reason]', 'why', '')
+    .action(async (name: string, reason: string, options: ServerOptions) =>
+      finish(await (await loadResume()).stopRun(name, reason, options)),
+    )
 }
 
 function parseDollars(text: string): number {

@@ -9,16 +9,18 @@ import {
   type BestOfReport,
 } from '@hearth/agent'
 import type { BudgetLimits } from '@hearth/contract'
+import { chooseModel } from '../../agent/choose-model.ts'
+import { findBranch, writeBranch, type LocalBranch } from '../../agent/local-branch.ts'
 import { onLocal } from '../../copy/local-failure.ts'
 import { interruptible } from '../../interruptible.ts'
 import { withoutUndefined } from '../../options/sandbox-options.ts'
-import { eventLine } from '../../output/agent-view.ts'
+import { LiveView } from '../../output/live-view.ts'
 import { writeJsonLine } from '../../output/present.ts'
 import { printable } from '../../output/printable.ts'
 import { candidateView, reportJson } from '../../output/search-view.ts'
 import { table } from '../../output/table.ts'
 import { write } from '../../output/write.ts'
-import { modelOf, type AgentCommandOptions } from '../agent.ts'
+import type { AgentCommandOptions } from '../agent.ts'
 import { withBase, type BaseOptions } from './base.ts'
 import { judgingOf, type JudgingOptions } from './judging.ts'
 
@@ -38,10 +40,12 @@ const LIMITS = { tokens: 20_000_000, dollars: 5, wallTimeMs: 60 * 60_000 } as co
 export async function agentBestOf(task: string, options: BestOfCommandOptions): Promise<number> {
   const judging = judgingOf(options)
   const models = [
-    await modelOf(options.model),
+    await chooseModel(options.model),
     ...(await Promise.all((options.withModel ?? []).map(async (name) => await openModel(name)))),
   ]
   const judge = options.judgeModel === undefined ? null : await openModel(options.judgeModel)
+  const branch = options.branch === undefined ? null : await findBranch(options.repo ?? '.', options.branch)
+  using live = new LiveView()
   return await interruptible(async (signal) => {
     const report = await withBase(options, signal, async (base, workdir) => {
       const shared = new SharedBudget(limitsOf(options))
@@ -55,34 +59,40 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
         attempts: variations(options.bestOf, { models, ...withoutUndefined({ temperatures: options.temperature }) }),
         // A limit in money is refused for a model without a price.
         budget: withoutUndefined({ dollars: options.maxCost }),
-        onEvent: (attempt, event) => show(attempt, event, options),
+        onEvent: viewOf(options, live),
         ...withoutUndefined({ verify: options.verify, tree: options.tree === true ? {} : undefined }),
         ...(judge === null ? {} : { prefer: modelPreference({ model: judge, task, budget: shared, signal }) }),
       })
     })
-    await give(report, options)
+    live[Symbol.dispose]()
+    await give(report, options, task, branch)
     return report.winner === null ? 1 : 0
   })
 }
 
-function limitsOf({ bestOf: count, maxSteps, maxCost, maxTime }: BestOfCommandOptions): BudgetLimits {
+function limitsOf({ bestOf: count, maxSteps, maxCost, maxTime, maxTokens }: BestOfCommandOptions): BudgetLimits {
   return {
     steps: maxSteps ?? STEPS * count,
-    tokens: LIMITS.tokens,
+    tokens: maxTokens ?? LIMITS.tokens,
     dollars: maxCost ?? LIMITS.dollars,
     wallTimeMs: maxTime ?? LIMITS.wallTimeMs,
   }
 }
 
-function show(attempt: number, event: AgentEvent, { json, quiet }: BestOfCommandOptions): void {
-  if (json === true) process.stdout.write(`${JSON.stringify({ attempt, ...event })}\n`)
-  else if (quiet !== true) {
-    const line = eventLine(event)
-    if (line !== null) process.stderr.write(`[${attempt + 1}] ${line}\n`)
+/** One line for each attempt on a terminal. */
+function viewOf({ json, quiet }: BestOfCommandOptions, live: LiveView): (attempt: number, event: AgentEvent) => void {
+  if (json === true) {
+    return (attempt, event) => void process.stdout.write(`${JSON.stringify({ attempt, ...event })}\n`)
   }
+  return quiet === true ? () => undefined : (attempt, event) => live.event(event, String(attempt + 1))
 }
 
-async function give(report: BestOfReport, { json, quiet, diff: file }: BestOfCommandOptions): Promise<void> {
+async function give(
+  report: BestOfReport,
+  { json, quiet, diff: file }: BestOfCommandOptions,
+  task: string,
+  branch: LocalBranch | null,
+): Promise<void> {
   const { winner, candidates, reason } = report
   if (json === true) await writeJsonLine({ type: 'search', ...(reportJson(report) as object) })
   else if (quiet !== true) {
@@ -91,6 +101,10 @@ async function give(report: BestOfReport, { json, quiet, diff: file }: BestOfCom
     process.stderr.write(`${rows}${printable(reason)}\n`)
   }
   if (winner === null) return
-  if (file !== undefined) await onLocal(file, async () => await writeFile(file, winner.patch))
-  else if (json !== true) await write(process.stdout, winner.patch)
+  if (typeof file === 'string') await onLocal(file, async () => await writeFile(file, winner.patch))
+  else if (json !== true && (branch === null || file === true)) await write(process.stdout, winner.patch)
+  if (branch === null) return
+  const commit = await writeBranch(branch, winner.patch, `${task.trim().split('\n')[0]}\n`)
+  if (quiet === true) await write(process.stdout, `${commit}\n`)
+  else if (json !== true) process.stderr.write(`branch ${printable(branch.name)}: ${commit}\n`)
 }

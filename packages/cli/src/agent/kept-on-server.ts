@@ -1,0 +1,45 @@
+import { rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { workOn, type AgentResult, type AgentRun, type KeptOptions } from '@hearth/agent'
+import { newId } from '@hearth/contract'
+import { HearthError, type Hearth, type RunLease } from '@hearth/sdk'
+import { hearthHome } from '../server/home.ts'
+
+const GONE: ReadonlySet<string> = new Set(['sandbox_not_found', 'sandbox_ended'])
+
+/** Unlike every other process that could work on a run. */
+export function ownerName(): string {
+  const host = hostname().replaceAll(/[^\x21-\x7e]/g, '-')
+  return `${host.slice(0, 100)}:${process.pid}:${newId('p')}`
+}
+
+/** What a run needs on this machine to know what has changed. */
+export function stateDirectoryOf(run: string): string {
+  return join(hearthHome(), 'agents', run)
+}
+
+/**
+ * Works on a run of the server to its end, then ends its sandbox. One that was left to another, or cannot be written down, keeps its sandbox for
+ * whoever goes on; its deadline is the backstop.
+ */
+export async function workOnServer(
+  hearth: Hearth,
+  lease: RunLease,
+  sandbox: string | null,
+  begin: (options: KeptOptions & { readonly stateDirectory: string }) => Promise<AgentRun>,
+): Promise<AgentResult> {
+  const stateDirectory = stateDirectoryOf(lease.run)
+  const result = await workOn({ keeper: hearth.runs, lease }, async (kept) => await begin({ ...kept, stateDirectory }))
+  if (sandbox !== null) await endSandbox(hearth, sandbox)
+  await rm(stateDirectory, { recursive: true, force: true })
+  return result
+}
+
+async function endSandbox(hearth: Hearth, id: string): Promise<void> {
+  try {
+    await (await hearth.get(id)).kill()
+  } catch (error) {
+    if (!HearthError.isInstance(error) || !GONE.has(error.code)) throw error
+  }
+}

@@ -1,0 +1,98 @@
+import type { AgentEvent } from '@hearth/agent'
+import { NO_PROGRESS, progressOf, type BudgetLimits, type RunProgress } from '@hearth/contract'
+import { eventLine, shortSubject } from './agent-view.ts'
+
+const REDRAW_MS = 200
+const CLEAR_LINE = '\r\u001b[K'
+
+interface Lane {
+  progress: RunProgress
+  budget: BudgetLimits | null
+  doing: string
+  since: number
+}
+
+/**
+ * A run on a terminal: what happened scrolls by, and below it stands one line for each branch of the work, with its step, what it does now and
+ * what it has used. Elsewhere than on a terminal lines alone.
+ */
+export class LiveView implements Disposable {
+  readonly #stream: NodeJS.WriteStream
+  readonly #lanes = new Map<string, Lane>()
+  readonly #timer: NodeJS.Timeout | null
+  #drawn = 0
+
+  constructor(stream: NodeJS.WriteStream = process.stderr) {
+    this.#stream = stream
+    this.#timer = stream.isTTY ? setInterval(() => this.#draw(), REDRAW_MS).unref() : null
+  }
+
+  /** `branch` names the line that it belongs to, where there are several. */
+  event(event: AgentEvent, branch = ''): void {
+    const lane = this.#lanes.get(branch) ?? { progress: NO_PROGRESS, budget: null, doing: 'begins', since: Date.now() }
+    this.#lanes.set(branch, lane)
+    lane.progress = progressOf(lane.progress, event) ?? lane.progress
+    if (event.type === 'started') lane.budget = event.budget
+    const doing = doingOf(event)
+    if (doing !== null) Object.assign(lane, { doing, since: Date.now() })
+    if (event.type === 'result') this.#lanes.delete(branch)
+    const line = eventLine(event)
+    this.#erase()
+    if (line !== null) this.#stream.write(`${branch === '' ? '' : `[${branch}] `}${line}\n`)
+    this.#draw()
+  }
+
+  /** Nothing is drawn after it. */
+  [Symbol.dispose](): void {
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#erase()
+    this.#lanes.clear()
+  }
+
+  #erase(): void {
+    if (this.#drawn === 0) return
+    this.#stream.write(`${CLEAR_LINE}${`\u001b[A${CLEAR_LINE}`.repeat(this.#drawn - 1)}`)
+    this.#drawn = 0
+  }
+
+  #draw(): void {
+    if (this.#timer === null || this.#lanes.size === 0) return
+    this.#erase()
+    const width = Math.max(20, this.#stream.columns - 1)
+    const lines = [...this.#lanes].map(([branch, lane]) => statusLine(branch, lane, Date.now()).slice(0, width))
+    this.#stream.write(lines.join('\n'))
+    this.#drawn = lines.length
+  }
+}
+
+function doingOf(event: AgentEvent): string | null {
+  if (event.type === 'model_called') return 'thinks'
+  if (event.type === 'tool_started') return `${event.name} ${shortSubject(event.input)}`.trim()
+  if (event.type === 'paused') return 'paused'
+  return event.type === 'stopped' ? 'collects the change' : null
+}
+
+/** `step 3/60 · 1.2k/2M tokens · $0.02/$5 · 12s/1h · bash npm test (4s)` */
+export function statusLine(branch: string, { progress, budget, doing, since }: Lane, now: number): string {
+  const { spent, lastAt, state } = progress
+  const passed = state === 'running' && lastAt !== null ? Math.max(0, now - lastAt) : 0
+  const of = (used: string, most: string | undefined): string => (most === undefined ? used : `${used}/${most}`)
+  const parts = [
+    `step ${of(String(spent.steps), budget?.steps.toString())}`,
+    `${of(amount(spent.tokens), budget === null ? undefined : amount(budget.tokens))} tokens`,
+    of(`$${spent.dollars.toFixed(2)}`, budget?.dollars === null || budget === null ? undefined : `$${budget.dollars}`),
+    of(clock(spent.wallTimeMs + passed), budget === null ? undefined : clock(budget.wallTimeMs)),
+    `${doing} (${Math.floor((now - since) / 1000)}s)`,
+  ]
+  return `${branch === '' ? '' : `[${branch}] `}${parts.join(' · ')}`
+}
+
+function amount(tokens: number): string {
+  if (tokens >= 1_000_000) return `${(tokens / 1_000_000).toFixed(1)}M`
+  return tokens >= 1000 ? `${(tokens / 1000).toFixed(1)}k` : String(tokens)
+}
+
+function clock(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}

@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { RunInfo } from '@hearth/sdk'
+import { ServerCommand } from './server-command.ts'
+
+let place: ServerCommand
+const directory = mkdtempSync(join(tmpdir(), 'hearth-agent-runs-'))
+const repository = join(directory, 'repository')
+const GIT = {
+  GIT_AUTHOR_NAME: 'a',
+  GIT_AUTHOR_EMAIL: 'a@b.invalid',
+  GIT_COMMITTER_NAME: 'a',
+  GIT_COMMITTER_EMAIL: 'a@b.invalid',
+}
+const git = (...args: string[]): string =>
+  execFileSync('git', args, { cwd: repository, encoding: 'utf8', env: { ...process.env, ...GIT } })
+
+const bash = (command: string): object => ({ calls: [{ tool: 'bash', input: { command } }] })
+const EDIT = { calls: [{ tool: 'edit', input: { path: 'greet.sh', old_string: 'helo', new_string: 'hello' } }] }
+const SUBMIT = { calls: [{ tool: 'submit', input: { summary: 'spelling' } }] }
+
+function script(name: string, ...replies: object[]): string {
+  const file = join(directory, name)
+  writeFileSync(file, JSON.stringify(replies))
+  return `scripted:${file}`
+}
+
+beforeAll(async () => {
+  place = await ServerCommand.start()
+  mkdirSync(repository)
+  git('init', '--quiet', '--initial-branch=main')
+  writeFileSync(join(repository, 'greet.sh'), 'echo helo\n')
+  writeFileSync(join(repository, 'test.sh'), 'test "$(sh greet.sh)" = hello\n')
+  // What a hostile repository would like to be run on the host.
+  writeFileSync(join(repository, '.gitattributes'), '* filter=evil\n')
+  git('config', 'filter.evil.clean', `touch ${join(directory, 'filtered')}; cat`)
+  git('add', '.')
+  rmSync(join(directory, 'filtered'), { force: true })
+  git('-c', 'filter.evil.clean=cat', 'commit', '--quiet', '-m', 'begin')
+  rmSync(join(directory, 'filtered'), { force: true })
+  for (const hook of ['post-commit', 'reference-transaction', 'pre-commit']) {
+    writeFileSync(join(repository, '.git/hooks', hook), `#!/bin/sh\ntouch ${join(directory, 'hooked')}\n`)
+    chmodSync(join(repository, '.git/hooks', hook), 0o755)
+  }
+})
+afterAll(async () => {
+  await place[Symbol.asyncDispose]()
+  rmSync(directory, { recursive: true })
+})
+
+const agent = (model: string, ...more: string[]): string[] => [
+  ...['agent', 'fix the greeting', '--repo', repository, '--model', model, '--rung', 'process', ...more],
+]
+
+async function runs(): Promise<RunInfo[]> {
+  return await place.hearth.json<RunInfo[]>(['agent', 'ls', '--json'])
+}
+
+describe('hearth agent with a server', () => {
+  it('writes a branch, touches nothing else, and leaves no sandbox', async () => {
+    const { hearth } = place
+    const model = script('fix.json', bash('sh test.sh'), EDIT, SUBMIT)
+    const { code, stdout, stderr } = await hearth.run(agent(model, '--verify', 'sh test.sh', '--branch', 'fix/it'))
+    expect([code, stdout]).toEqual([0, ''])
+    expect(stderr).toMatch(/^run_\w{20}\n[^]*submitted: the check has passed[^]*branch fix\/it: [0-9a-f]{40}\n$/)
+    expect(git('log', '-1', '--format=%an|%s|%b', 'fix/it').trim()).toBe('Hearth agent|fix the greeting|spelling')
+    expect(git('diff', '--stat', 'main', 'fix/it')).toContain('1 file changed')
+    expect(git('show', 'fix/it:greet.sh')).toBe('echo hello\n')
+    expect(git('rev-parse', '--abbrev-ref', 'HEAD').trim()).toBe('main')
+    expect(execFileSync('ls', [directory], { encoding: 'utf8' })).not.toMatch(/hooked|filtered/)
+    expect(await hearth.json(['ls', '--json'])).toEqual([])
+    const again = await hearth.run(agent(model, '--branch', 'fix/it'))
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('there is such a branch already')])
+  })
+
+  it('lists, shows and replays its runs', async () => {
+    const { hearth } = place
+    const [run] = await runs()
+    expect(run).toMatchObject({ state: 'stopped', reason: 'submitted', complete: true, driver: null })
+    const part = run?.id.slice(-6) ?? ''
+    expect((await hearth.run(['agent', 'ls'])).stdout).toMatch(/^ID +STATE +STEPS[^]*submitted[^]*fix the greeting/)
+    expect((await hearth.run(['agent', 'show', part])).stdout).toMatch(/steps +3 of 60[^]*1 file changed\n$/)
+    expect((await hearth.run(['agent', 'show', part, '--diff'])).stdout).toContain('+echo hello')
+    const replay = await hearth.run(['agent', 'replay', part, '--json'])
+    const types = replay.stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { type: string }).type)
+    expect([types[0], types.at(-1)]).toEqual(['started', 'result'])
+    expect((await hearth.run(['agent', 'replay', part])).stdout).toContain('> bash sh test.sh')
+    expect(await hearth.run(['agent', 'show', 'zzzz'])).toMatchObject({ code: 1 })
+  })
+
+  it('is resumed when it was killed, and loses nothing', async () => {
+    const { hearth } = place
+    const slow = bash('echo begun >> marks; sleep 30')
+    const { child } = hearth.start(agent(script('slow.json', EDIT, slow, SUBMIT)))
+    const id = await begun()
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('close', resolve))
+    expect(await hearth.run(['agent', 'resume', id])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is worked on by'),
+    })
+    const { code, stdout, stderr } = await hearth.run(['agent', 'resume', id, '--force'])
+    expect(stderr).toMatch(/! goes on\n {2}interrupted: /)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/\+echo hello[^]*\+begun/)
+    expect(stdout.match(/\+begun/g)).toHaveLength(1)
+    expect(await hearth.json(['ls', '--json'])).toEqual([])
+  })
+
+  it('is steered, paused, resumed and stopped', async () => {
+    const { hearth } = place
+    const { finished } = hearth.start(agent(script('long.json', EDIT, bash('sleep 4'), bash('sleep 30'), SUBMIT)))
+    const id = await begun()
+    expect(await hearth.run(['agent', 'steer', id, 'leave the tests'])).toMatchObject({ code: 0 })
+    expect(await hearth.run(['agent', 'pause', id])).toMatchObject({ code: 0 })
+    await expect.poll(async () => (await runs())[0]?.state, { timeout: 10_000 }).toBe('paused')
+    expect((await hearth.run(['agent', 'resume', id])).stdout).toMatch(/: resume \(message 3\)\n$/)
+    await expect.poll(async () => (await runs())[0]?.state, { timeout: 10_000 }).toBe('running')
+    const stopped = await hearth.run(['agent', 'stop', id, 'enough'])
+    expect([stopped.code, stopped.stdout]).toEqual([0, expect.stringMatching(/^stopped: enough[^]*1 file changed\n$/)])
+    const { code, stdout, stderr } = await finished
+    expect([code, stdout]).toEqual([1, expect.stringContaining('+echo hello')])
+    expect(stderr).toMatch(/! told: leave the tests[^]*! paused\n! goes on/)
+    expect(await hearth.run(['agent', 'stop', id])).toMatchObject({ code: 1 })
+  })
+
+  it('is stopped also when nobody works on it, and its sandbox goes', async () => {
+    const { hearth } = place
+    const { child } = hearth.start(agent(script('left.json', EDIT, bash('sleep 30'), SUBMIT), '--max-time', '5m'))
+    const id = await begun()
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('close', resolve))
+    // Its lease is over when it says nothing for long; here somebody gives it back.
+    const key = readFileSync(join(hearth.home, 'key'), 'utf8').trim()
+    const released = await fetch(`${place.server.url}/v1/runs/${id}/lease?lease=1`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${key}` },
+    })
+    expect(released.status).toBe(204)
+    expect(await hearth.run(['agent', 'steer', id, 'x'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('nobody works'),
+    })
+    expect((await hearth.run(['agent', 'stop', id])).stdout).toMatch(/^stopped: [^]*1 file changed\n$/)
+    expect((await runs())[0]).toMatchObject({ id, reason: 'stopped', complete: true })
+    expect(await hearth.json(['ls', '--json'])).toEqual([])
+  })
+})
+
+/** The newest run, when its long command has begun. */
+async function begun(): Promise<string> {
+  let id = ''
+  await expect
+    .poll(
+      async () => {
+        const [run] = await runs()
+        id = run?.id ?? ''
+        return run?.state === 'running' && run.events >= 7
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(true)
+  return id
+}
