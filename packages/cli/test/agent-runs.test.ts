@@ -51,9 +51,9 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 })
 
-const agent = (model: string, ...more: string[]): string[] => [
-  ...['agent', 'fix the greeting', '--repo', repository, '--model', model, '--rung', 'process', ...more],
-]
+function agent(model: string, ...more: string[]): string[] {
+  return ['agent', 'fix the greeting', '--repo', repository, '--model', model, '--rung', 'process', ...more]
+}
 
 async function runs(): Promise<RunInfo[]> {
   return await place.hearth.json<RunInfo[]>(['agent', 'ls', '--json'])
