@@ -16,6 +16,7 @@ import { describeStoredVolumes } from './volumes.ts'
 import { describeTransactions } from './transactions.ts'
 import { describeTemplateBuilds } from './template-builds.ts'
 import { describeWebhooks } from './webhooks.ts'
+import { describeStoredWorkspaces } from './workspaces.ts'
 import type { StoreSuiteOptions } from './store-suite.ts'
 
 export { PostgresCluster, whyNoPostgres } from './postgres-cluster.ts'
@@ -39,6 +40,7 @@ const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
   secrets: describeSecrets,
   webhooks: describeWebhooks,
   'template builds': describeTemplateBuilds,
+  workspaces: describeStoredWorkspaces,
   runs: describeRuns,
 }
 
