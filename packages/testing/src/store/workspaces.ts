@@ -1,11 +1,5 @@
 import { newRepositoryId, newVolumeId, newWorkspaceId, type RepositoryId } from '@hearth/contract'
-import {
-  forgetWorkspace,
-  workspaceReady,
-  workspaceWithinQuota,
-  type NewWorkspace,
-  type Store,
-} from '@hearth/server/state'
+import type { NewWorkspace, Store, WorkspaceRecord } from '@hearth/server/state'
 import { expect, it } from 'vitest'
 import { expectRefusal } from '../support/expectations.ts'
 import { useStore, type StoreSuiteOptions } from './store-suite.ts'
@@ -20,22 +14,25 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
     const { id } = await store.repositories.add({ id: newRepositoryId(), tenantId, hostId: 'h', location: LOCATION })
     return id
   }
-  const insert = (store: Store, tenantId: string, repositoryId: RepositoryId, change: Partial<NewWorkspace> = {}) =>
-    store.transaction((session) =>
-      workspaceWithinQuota(session, {
-        id: newWorkspaceId(),
-        tenantId,
-        hostId: 'h',
-        repositoryId,
-        seedId: null,
-        volumeId: newVolumeId(),
-        branch: 'b',
-        base: BASE,
-        lifetime: 'durable',
-        diskBytes: 1000,
-        ...change,
-      }),
-    )
+  const insert = (
+    store: Store,
+    tenantId: string,
+    repositoryId: RepositoryId,
+    change: Partial<NewWorkspace> = {},
+  ): Promise<WorkspaceRecord> =>
+    store.workspaces.insert({
+      id: newWorkspaceId(),
+      tenantId,
+      hostId: 'h',
+      repositoryId,
+      seedId: null,
+      volumeId: newVolumeId(),
+      branch: 'b',
+      base: BASE,
+      lifetime: 'durable',
+      diskBytes: 1000,
+      ...change,
+    })
 
   it('knows a repository of one address once in a tenant, with the location that was given last', async () => {
     const { store, tenant } = fixture()
@@ -70,7 +67,7 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
     const { id } = await insert(store, own.id, await repository(store, own.id))
     const [one, other] = [await sandbox(own), await sandbox(own)]
     await expectRefusal(store.workspaces.lease(id, one.id), 'workspace_in_use')
-    await store.transaction((session) => workspaceReady(session, id))
+    await store.workspaces.move(id, 'ready')
     await store.workspaces.lease(id, one.id)
     await expectRefusal(store.workspaces.lease(id, other.id), 'workspace_in_use')
     await expectRefusal(store.workspaces.moveFree(id, 'deleting'), 'workspace_in_use')
@@ -83,21 +80,20 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
 
   it('evicts a workspace, keeps what was saved of it, and counts it no longer', async () => {
     const { store, tenant, now } = fixture()
-    const own = await tenant({ diskBytes: 1500 })
+    const own = await tenant()
     const repositoryId = await repository(store, own.id)
     const made = await insert(store, own.id, repositoryId)
-    await expectRefusal(insert(store, own.id, repositoryId), 'quota_exceeded')
-    expect((await store.volumes.get(made.volumeId))?.workspaceId).toBe(made.id)
-    await store.transaction((session) => workspaceReady(session, made.id))
-    expect((await store.volumes.get(made.volumeId))?.state).toBe('ready')
+    expect((await store.sandboxes.usage(own.id)).diskBytes).toBe(1000)
+    await store.workspaces.move(made.id, 'ready')
     await expectRefusal(store.workspaces.move(made.id, 'evicted'), 'conflict')
     await store.workspaces.moveFree(made.id, 'evicting')
     const rescued = { bytes: 5, at: now() }
     expect(await store.workspaces.move(made.id, 'evicted', { rescued })).toMatchObject({ state: 'evicted', rescued })
-    await insert(store, own.id, repositoryId)
-    await store.transaction((session) => forgetWorkspace(session, made))
-    expect([await store.workspaces.find(own.id, made.id), await store.volumes.get(made.volumeId)]).toEqual([null, null])
+    expect((await store.sandboxes.usage(own.id)).diskBytes).toBe(0)
     expect(await store.workspaces.countOf(repositoryId, { evicted: true })).toBe(1)
+    expect(await store.workspaces.countOf(repositoryId, { evicted: false })).toBe(0)
+    await store.workspaces.forget(made.id)
+    expect(await store.workspaces.find(own.id, made.id)).toBeNull()
   })
 
   it('keeps one checkout of a commit, and gives up those that no workspace is compared with', async () => {
@@ -112,7 +108,7 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
     const workspace = await insert(store, own.id, repositoryId, { seedId: id })
     advance(10)
     expect(await store.seeds.unused('h', now())).toEqual([])
-    await store.transaction((session) => forgetWorkspace(session, workspace))
+    await store.workspaces.forget(workspace.id)
     expect((await store.seeds.unused('h', now())).map((seed) => seed.id)).toEqual([id])
     expect(await store.seeds.unused('h', now() - 11)).toEqual([])
   })

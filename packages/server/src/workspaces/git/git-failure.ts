@@ -8,7 +8,7 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
     'what the server sent is damaged',
   ],
   [
-    /\[(remote )?rejected\]|stale info|non-fast-forward|fetch first/,
+    /\[(remote )?rejected\]|stale info|non-fast-forward|fetch first|failed to push some refs/,
     'push_rejected',
     'the server did not take the push',
   ],

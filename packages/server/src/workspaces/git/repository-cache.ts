@@ -68,7 +68,7 @@ export class RepositoryCache {
   /** Sends a commit to a branch of the remote. */
   async push(access: RemoteAccess, commit: string, branch: string, force: boolean): Promise<void> {
     const spec = `${force ? '+' : ''}${commit}:refs/heads/${branch}`
-    await this.speak(access, ['push', '--porcelain', '--no-verify', '--', access.remote.address, spec])
+    await this.speak(access, ['push', '--no-verify', '--', access.remote.address, spec])
   }
 
   /** A call of git that may speak to the remote. */

@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import type { Rung } from '@hearth/contract'
+import type { Caller } from '../src/control-plane.ts'
+import { NEVER, TestHome, type TestServer } from '../src/lifecycle/test-server.ts'
+import { Upstream } from '../src/workspaces/testing/upstream.ts'
+
+const RUNGS: readonly Rung[] = ['process', 'container', 'gvisor', 'microvm']
+/** Says each number when it is written, and never ends by itself. */
+const WRITER = 'i=0; while :; do i=$((i+1)); echo $i >>written && echo $i; sleep 0.01; done'
+
+/** Ends the sandbox in the middle of its writing, and gives the last number that was told. */
+async function writeUntilKilled(server: TestServer, caller: Caller, id: string): Promise<number> {
+  let told = ''
+  {
+    using use = await server.plane.use(caller, id)
+    const writer = await use.sandbox.spawn(WRITER)
+    const reading = (async () => {
+      for await (const part of writer.output) told += Buffer.from(part.data).toString()
+    })().catch(() => undefined)
+    while (told.split('\n').length < 20) await sleep(20)
+    await server.plane.delete(caller, id)
+    await reading
+  }
+  return Number(told.trimEnd().split('\n').at(-1))
+}
+
+it('a workspace has every completed write after the death of its execution, a restart of the server and on another rung', async (context) => {
+  using upstream = new Upstream()
+  await using home = await TestHome.make()
+  const first = await home.start()
+  const caller: Caller = { ...(await first.caller()), scopes: new Set(['admin', 'operator', 'workspaces']) }
+  // A kernel of its own has no template in a new home.
+  const reports = (await first.plane.rungs()).filter(({ probe }) => probe.available && probe.capabilities.hostTemplate)
+  const available = new Set(reports.map(({ rung }) => rung))
+  const rungs = RUNGS.filter((rung) => available.has(rung))
+  if (rungs.length === 0) context.skip('no rung runs here')
+  const call = { idempotencyKey: null, signal: NEVER }
+  const { id: workspace } = await first.plane.workspaces.create(caller, { path: upstream.path }, call)
+  await first[Symbol.asyncDispose]()
+  const expected: string[] = []
+  for (const rung of rungs) {
+    await using server = await home.start()
+    const sandbox = await server.create({ rung, workspace })
+    expect(await server.run(sandbox.id, 'cat before 2>/dev/null; git status --porcelain -- README.md'), rung).toBe(
+      expected.map((name) => `${name}\n`).join(''),
+    )
+    await server.run(sandbox.id, `rm -f written; echo ${rung} >>before`)
+    expected.push(rung)
+    const last = await writeUntilKilled(server, caller, sandbox.id)
+    const next = await server.create({ rung: 'process', workspace })
+    const written = (await server.run(next.id, 'cat written')).trimEnd().split('\n').map(Number)
+    expect(written.slice(0, last), rung).toEqual(Array.from({ length: last }, (_, index) => index + 1))
+    await server.plane.delete(caller, next.id)
+  }
+})
