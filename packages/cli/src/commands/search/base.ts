@@ -6,37 +6,53 @@ import { CopyProgress } from '../../copy/copy-progress.ts'
 import { onLocal } from '../../copy/local-failure.ts'
 import { packDirectory } from '../../copy/pack.ts'
 import { sandboxFields, type SandboxOptions } from '../../options/sandbox-options.ts'
+import { withServer, type ServerOptions } from '../../server/with-server.ts'
 
-export interface BaseOptions extends SandboxOptions {
+export interface BaseOptions extends SandboxOptions, ServerOptions {
   readonly repo?: string
   readonly from?: string
   readonly prepare?: string
-  readonly json?: boolean
-  readonly quiet?: boolean
 }
 
 export const WORKDIR = '/workspace'
 const COMMAND_MS = 30 * 60_000
 const SAID_CHARACTERS = 4000
 
-/** A machine that is ready: with a copy of the directory in it, and prepared. It ends with the work. */
+/** A machine that is ready: with a copy of the directory in it, and prepared; of a snapshot of the server where one is named. It ends with the work. */
 export async function withBase<Result>(
   options: BaseOptions,
   signal: AbortSignal,
   work: (base: Sandbox, workdir: string) => Promise<Result>,
 ): Promise<Result> {
-  const { from, workdir = WORKDIR, ...rest } = options
-  const repo = options.repo ?? (from === undefined ? '.' : null)
-  if (repo !== null && !(await onLocal(repo, async () => await stat(repo))).isDirectory()) {
-    throw new HearthError('not_a_directory', `${repo} is not a directory`)
+  const { from, repo, workdir: _inside, ...rest } = options
+  const directory = repo ?? (from === undefined ? '.' : null)
+  if (directory !== null && !(await onLocal(directory, async () => await stat(directory))).isDirectory()) {
+    throw new HearthError('not_a_directory', `${directory} is not a directory`)
+  }
+  const spec = { ...sandboxFields(rest, options.timeout ?? COMMAND_MS), ttlMs: BOUNDS.searchLeaseMs }
+  if (from !== undefined) {
+    return await withServer(options, async (hearth) => {
+      await using base = await hearth.create({ ...spec, from }, { signal })
+      return await whenReady(base, directory, options, signal, work)
+    })
   }
   await using hearth = new Hearth({ spareKeepers: 0 })
-  const spec = { ...sandboxFields(rest, options.timeout ?? COMMAND_MS), ttlMs: BOUNDS.searchLeaseMs }
-  await using base = await hearth.create({ ...spec, ...(from === undefined ? {} : { from }) }, { signal })
+  await using base = await hearth.create(spec, { signal })
+  return await whenReady(base, directory, options, signal, work)
+}
+
+async function whenReady<Result>(
+  base: Sandbox,
+  directory: string | null,
+  options: BaseOptions,
+  signal: AbortSignal,
+  work: (base: Sandbox, workdir: string) => Promise<Result>,
+): Promise<Result> {
+  const { workdir = WORKDIR } = options
   using leases = new Leases(BOUNDS.searchLeaseMs)
   leases.hold(base)
   await base.files.makeDirectory(workdir, { parents: true })
-  if (repo !== null) await copyInto(base, workdir, repo, options, signal)
+  if (directory !== null) await copyInto(base, workdir, directory, options, signal)
   if (options.prepare !== undefined) await prepare(base, workdir, options.prepare, signal)
   return await work(base, workdir)
 }
