@@ -19,6 +19,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
     /^failed: sort \| tail -n 1 \(numbers fails now\)\n[^]*failed: change the test \(words still fails\)\nwinner: sort -n \| tail -n 1$/m,
   'fork.ts': /^added \S+how\nadded \S+packed\n(gzip -\d) is best: 2 merged, 0 conflicts\nthe parent has it: \1$/m,
   'limits.ts': /timed out true, said 'started'\n.*memory limit true\ntoo big: exit code [1-9]\d*\nstill here/,
+  'narrow-command.ts':
+    /^registry\.npmjs\.org: yes\napi\.github\.com: yes\n\n(with a policy of its own:\nregistry\.npmjs\.org: yes\napi\.github\.com: no|refused: .+)$/m,
   'run-code.ts': /^sorted: \[1, 2, 3\]\na mistake is data: ZeroDivisionError\non Linux, exit code 3$/m,
 }
 

@@ -10,8 +10,11 @@ import java.net.URI;
 import java.net.http.*;
 class Client {
   public static void main(String[] args) throws Exception {
-    var request = HttpRequest.newBuilder(URI.create(args[0])).build();
-    System.out.println(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body());
+    var client = HttpClient.newHttpClient();
+    for (var address : args) {
+      var request = HttpRequest.newBuilder(URI.create(address)).build();
+      System.out.println(client.send(request, HttpResponse.BodyHandlers.ofString()).body());
+    }
   }
 }
 `
@@ -60,7 +63,13 @@ export const CLIENTS: readonly Client[] = [
   {
     name: 'HttpClient of Java',
     program: 'java',
-    command: `cat >/tmp/Client.java <<'END'\n${JAVA}\nEND\njava -Xshare:auto -XX:TieredStopAtLevel=1 /tmp/Client.java "$PLAIN/hello"`,
+    command: `cat >/tmp/Client.java <<'END'\n${JAVA}\nEND\njava -Xshare:auto -XX:TieredStopAtLevel=1 /tmp/Client.java "$PLAIN/hello" "$WEB/hello"`,
+  },
+  {
+    name: 'the store of Java: whole, with all that the template trusts',
+    program: 'keytool',
+    command: `trusted=$(grep -c 'BEGIN CERTIFICATE' /.hearth/certificates.crt)
+      keytool -list -keystore /.hearth/cacerts -storepass changeit 2>/dev/null | grep -c trustedCertEntry | grep -qx "$trusted" && echo kindled`,
   },
   {
     name: 'ssh',

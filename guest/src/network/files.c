@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "network/java-store.h"
 #include "paths.h"
 #include "temporary-name.h"
 #include "whole-io.h"
@@ -17,6 +18,9 @@
 
 // Where distributions keep what they trust.
 static const char *const SYSTEM_FILES[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
+// The same, of Java.
+static const char *const JAVA_FILES[] = {"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts", "/opt/java/openjdk/lib/security/cacerts"};
 
 // Opens a regular file and nothing else: not a pipe, which could make the guest wait, nor a device.
 static int open_regular(const char *path, int flags, struct stat *status) {
@@ -80,6 +84,17 @@ int network_write_resolver(void) {
   return same ? 0 : place(RESOLVER_FILE, RESOLVER_TEXT, length);
 }
 
+static int write_java_store(struct slice certificates, bool has_system_file) {
+  struct buffer store = {0};
+  int error = java_store_write(certificates, &store) ? place(JAVA_TRUST_FILE, store.bytes, store.length) : ENOMEM;
+  // Not where it would hold the one certificate alone: what the template's own store trusts is not known then.
+  for (size_t i = 0; !error && has_system_file && i < sizeof JAVA_FILES / sizeof *JAVA_FILES; i++) {
+    if (access(JAVA_FILES[i], F_OK) == 0) place(JAVA_FILES[i], store.bytes, store.length);
+  }
+  free(store.bytes);
+  return error;
+}
+
 int network_write_authority(struct slice certificate) {
   struct buffer content = {0};
   const char *system_file = NULL;
@@ -93,6 +108,7 @@ int network_write_authority(struct slice certificate) {
   int error = content.failed ? ENOMEM : place(TRUST_FILE, content.bytes, content.length);
   // For programs that were started without the variables.
   if (!error && system_file) place(system_file, content.bytes, content.length);
+  if (!error) error = write_java_store((struct slice){content.bytes, (uint32_t)content.length}, system_file != NULL);
   free(content.bytes);
   return error;
 }

@@ -6,7 +6,7 @@ import { SandboxGateway } from '../gateway/sandbox-gateway.ts'
 import { SandboxSecrets } from '../gateway/secrets/sandbox-secrets.ts'
 import type { Machine, MachineNetwork } from '../machine/machine.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
-import { TRUST_VARIABLES } from './trust-variables.ts'
+import { trustVariables } from './trust-variables.ts'
 
 /** What is written down about the network of a sandbox: what it may reach, and which secrets it uses, never their values. */
 export interface NetworkSpec {
@@ -65,7 +65,11 @@ export class SandboxNetwork {
   /** For a machine that is being made. */
   async outfit(): Promise<Outfit> {
     const { policy, opens } = this.#gateway
-    const environment = { ...this.#environment, ...this.#placeholders, ...(opens ? TRUST_VARIABLES : {}) }
+    const environment = {
+      ...this.#environment,
+      ...this.#placeholders,
+      ...(opens ? trustVariables(this.#environment) : {}),
+    }
     if (policy.empty && !this.#told) return { environment }
     this.#told = true
     const authority = opens ? (await this.#gateway.authority()).certificate : ''
