@@ -73,7 +73,7 @@ function doingOf(event: AgentEvent): string | null {
 }
 
 /** `step 3/60 · 1.2k/2M tokens · $0.02/$5 · 12s/1h · bash npm test (4s)` */
-export function statusLine(branch: string, { progress, budget, doing, since }: Lane, now: number): string {
+function statusLine(branch: string, { progress, budget, doing, since }: Lane, now: number): string {
   const { spent, lastAt, state } = progress
   const passed = state === 'running' && lastAt !== null ? Math.max(0, now - lastAt) : 0
   const of = (used: string, most: string | undefined): string => (most === undefined ? used : `${used}/${most}`)

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import type { AgentEvent } from '@hearth/agent'
+import { LiveView } from './live-view.ts'
+
+const budget = { steps: 60, tokens: 5_000_000, dollars: 5, wallTimeMs: 3_600_000 }
+const begin = { type: 'started', run: 'r', task: 't', model: 'm', workdir: '/w', verify: null, budget } as const
+const EVENTS: AgentEvent[] = [
+  { ...begin, base: { missing: 'none' }, seq: 0, at: Date.now() },
+  { type: 'model_called', turn: 0, seq: 1, at: Date.now() },
+  { type: 'tool_started', id: '1', name: 'bash', input: { command: 'npm test \u001b[2J' }, seq: 2, at: Date.now() },
+]
+
+function stream(isTTY: boolean): { written: string; stream: NodeJS.WriteStream } {
+  const found = { written: '', stream: {} as NodeJS.WriteStream }
+  const write = (text: string): boolean => ((found.written += text), true)
+  found.stream = { isTTY, columns: 100, write } as unknown as NodeJS.WriteStream
+  return found
+}
+
+it('has a line for each branch of the work, below what happened', () => {
+  const terminal = stream(true)
+  using view = new LiveView(terminal.stream)
+  for (const event of EVENTS) view.event(event, '1')
+  view.event(EVENTS[0] as AgentEvent, '2')
+  const last = terminal.written.split('\r\u001b[K').at(-1) ?? ''
+  expect(last).toMatch(
+    /\[1\] step 1\/60 · 0\/5\.0M tokens · \$0\.00\/\$5 · 0:00\/60:00 · bash npm test .*\n\[2\] step 0\/60/,
+  )
+  expect(last).not.toContain('\u001b[2J')
+})
+
+it('is lines alone where there is no terminal', () => {
+  const file = stream(false)
+  using view = new LiveView(file.stream)
+  for (const event of EVENTS) view.event(event)
+  expect(file.written).toBe('m works in /w\n> bash npm test \\u001b[2J\n')
+})
