@@ -2,9 +2,15 @@ import { Hearth } from '@hearth/engine'
 import { Recorder, type BenchReport } from '../report/bench-report.ts'
 import { contextFor, type BenchOptions } from '../run-bench.ts'
 import { measureBestOf, measureJudging } from './side-by-side.ts'
+import { measureWorkspaces } from '../workspace/workspace-creation.ts'
 import { measureSteps } from './step-overhead.ts'
 
-const METRICS = { steps: measureSteps, judging: measureJudging, 'best of five': measureBestOf } as const
+const METRICS = {
+  steps: measureSteps,
+  judging: measureJudging,
+  'best of five': measureBestOf,
+  workspaces: measureWorkspaces,
+} as const
 
 /** Measures what the agent adds to a step, and what forks save to those who try several things. */
 export async function runAgentBench(options: BenchOptions = {}): Promise<BenchReport> {

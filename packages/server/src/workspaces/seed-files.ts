@@ -32,7 +32,9 @@ export async function fillSeed(cache: string, path: string, commit: string, from
   if (from === null) await makeRepository(directory)
   const wanted = from === null ? `${commit}\n` : `${commit}\n^${from}\n`
   const pack = ['pack-objects', '--quiet', '--revs', '--delta-base-offset', join(directory, 'objects/pack/pack')]
-  await git(pack, { directory: cache, input: [Buffer.from(wanted)] })
+  // It is written where it stays: a subvolume is a file system of its own, into which nothing can be moved.
+  const reach = { protocols: [], environment: { GIT_ALTERNATE_OBJECT_DIRECTORIES: join(cache, 'objects') } }
+  await git(pack, { directory, reach, input: [Buffer.from(wanted)] })
   const checkout = from === null ? ['read-tree', '-m', '-u', commit] : ['read-tree', '-m', '-u', from, commit]
   await git(checkout, { directory, workTree: path, openToAll: true })
   await writeFile(join(directory, 'HEAD'), `${commit}\n`, { mode: 0o666 })
