@@ -12,6 +12,7 @@ import { addServerCommands } from './register/server-commands.ts'
 import { addSnapshotCommands } from './register/snapshot-commands.ts'
 import { addTransferCommands } from './register/transfer-commands.ts'
 import { addVolumeCommands } from './register/volume-commands.ts'
+import { addWorkspaceCommands } from './register/workspace-commands.ts'
 import { version } from './version.ts'
 
 const MORE = `
@@ -44,6 +45,7 @@ export function makeProgram(finish: Finish): Command {
   addCopyCommands(program, finish)
   addSnapshotCommands(program, finish)
   addVolumeCommands(program, finish)
+  addWorkspaceCommands(program, finish)
   addAgentCommands(program, finish)
   addSearchCommands(program, finish)
   addEgressCommands(program, finish)

@@ -50,6 +50,10 @@ const KINDS: Readonly<Record<string, Verb['completes']>> = {
   snapshots: 'snapshots',
   volume: 'volumes',
   volumes: 'volumes',
+  repository: 'repositories',
+  repositories: 'repositories',
+  workspace: 'workspaces',
+  workspaces: 'workspaces',
 }
 
 function kindOf(words: string, argument: Argument): Verb['completes'] {

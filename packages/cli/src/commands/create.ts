@@ -6,6 +6,7 @@ import { Progress } from '../output/progress.ts'
 import { sandboxView } from '../output/sandbox-view.ts'
 import { table } from '../output/table.ts'
 import { findSnapshot } from '../server/find-snapshot.ts'
+import { workspaceOf } from '../server/find-workspace.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
 /** A sandbox that stays until its deadline, or until it is removed. */
@@ -15,7 +16,9 @@ export async function create(options: CreateOptions & ServerOptions): Promise<nu
       using progress = new Progress(options.quiet === true || !process.stderr.isTTY)
       progress.say('creating a sandbox')
       const from = options.from === undefined ? {} : { from: (await findSnapshot(hearth, options.from, signal)).id }
-      const { details } = await hearth.create({ ...createSpecOf(options), ...from }, { signal })
+      const { workspace: word } = options
+      const workspace = word === undefined ? {} : { workspace: await workspaceOf(hearth, word, { signal }) }
+      const { details } = await hearth.create({ ...createSpecOf(options), ...from, ...workspace }, { signal })
       progress.stop()
       const people = (): string => table([sandboxView.header, sandboxView.row(details)])
       await presentOne(options, { id: details.id, json: details, people })

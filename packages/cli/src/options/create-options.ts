@@ -19,6 +19,8 @@ export interface CreateOptions extends Omit<SandboxOptions, 'memory'> {
   /** Names of secrets, each perhaps with a variable. */
   readonly secret?: readonly string[]
   readonly volume?: readonly VolumeOption[]
+  /** As a person names it. */
+  readonly workspace?: string
 }
 
 export function addCreateOptions(command: Command): Command {
@@ -28,6 +30,7 @@ export function addCreateOptions(command: Command): Command {
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
     .option('--idle-action <action>', 'pause, hibernate or kill, with --idle')
     .option('--record-files <path>', 'changes below this path are in its events too (repeatable)', collectWord)
+    .option('--workspace <word>', 'a workspace at /workspace: its id, or what a new one is made of (URL, directory)')
     .option('--volume <NAME:PATH[:ro]>', 'a volume at this path, to write or only to read (repeatable)', collectVolume)
     .option('--persistent', 'no deadline; needs a key that may')
     .option(

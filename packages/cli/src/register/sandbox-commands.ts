@@ -40,6 +40,7 @@ function addCreate(program: Command, finish: Finish): void {
     'hearth create --at-least gvisor --memory 512M --ttl 2h --meta job=nightly',
     'hearth create --from prepared',
     'hearth create --volume data:/data',
+    'hearth create --workspace https://github.com/owner/name',
     'id=$(hearth create -q --template debian) && hearth exec $id -- python3 --version',
   ])
   remote(addCreateOptions(command), 'its id alone').action(async (options: CreateOptions & ServerOptions) =>
