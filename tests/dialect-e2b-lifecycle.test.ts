@@ -100,7 +100,8 @@ describe('the life of sandboxes', () => {
     const create = (body: object) =>
       raw.control({ method: 'POST', path: '/v2/sandboxes', body: [JSON.stringify({ templateID: 'host', ...body })] })
     const refusals: readonly (readonly [object, number, RegExp])[] = [
-      [{ volumeMounts: [{ name: 'v', path: '/v' }] }, 501, /volumes/],
+      [{ volumeMounts: [{ name: 'v', path: '/v' }] }, 404, /volume/],
+      [{ volumeMounts: [{ name: 'v', path: 'v/../x' }] }, 400, /path/],
       [{ mcp: {} }, 501, /mcp/],
       [{ iam: { tokens: {} } }, 501, /iam/],
       [{ network: { rules: { 'a.test': [] } } }, 501, /network.rules/],
@@ -121,7 +122,7 @@ describe('the life of sandboxes', () => {
         message: expect.stringMatching(message),
       })
     }
-    for (const path of ['/volumes', '/secrets', '/teams', `/v2/sandboxes/${sandbox.sandboxId}/logs`]) {
+    for (const path of ['/secrets', '/teams', `/v2/sandboxes/${sandbox.sandboxId}/logs`]) {
       expect(json(await raw.control({ path })), path).toMatchObject({ code: 501 })
     }
     expect((await raw.control({ path: '/nothing' })).status).toBe(404)

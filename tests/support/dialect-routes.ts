@@ -5,6 +5,7 @@ import { OBSERVING_ROUTES } from '../../packages/server/src/dialects/e2b/control
 import { SANDBOX_ROUTES } from '../../packages/server/src/dialects/e2b/control/sandbox-routes.ts'
 import { EVENT_ROUTES } from '../../packages/server/src/dialects/e2b/events/event-routes.ts'
 import { WEBHOOK_ROUTES } from '../../packages/server/src/dialects/e2b/events/webhook-routes.ts'
+import { VOLUME_ROUTES } from '../../packages/server/src/dialects/e2b/volumes/volume-routes.ts'
 import { ACCOUNT_ROUTES } from '../../packages/server/src/dialects/pandastack/account-routes.ts'
 import { COMMAND_ROUTES } from '../../packages/server/src/dialects/pandastack/command-routes.ts'
 import { COPY_ROUTES as PANDASTACK_COPY_ROUTES } from '../../packages/server/src/dialects/pandastack/copy-routes.ts'
@@ -28,6 +29,7 @@ const E2B = [
   ...WEBHOOK_ROUTES,
   ...BUILD_ROUTES,
   ...TAG_ROUTES,
+  ...VOLUME_ROUTES,
 ]
 const PANDASTACK = [
   ...PANDASTACK_SANDBOX_ROUTES,

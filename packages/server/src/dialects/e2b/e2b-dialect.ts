@@ -19,6 +19,7 @@ import { WebhookDelivery, type WebhookOptions } from './events/webhook-delivery.
 import { e2bFailure, refuse } from './failures.ts'
 import { Interpreters } from './interpreter/interpreters.ts'
 import { targetOf, type Target } from './target.ts'
+import { VolumeReach } from './volumes/volume-files.ts'
 
 export interface E2bOptions {
   /** 0 for a free one. */
@@ -75,6 +76,7 @@ class E2bDialect implements Dialect {
       started: new StartedProcesses(),
       users,
       watchers: new Watchers(users),
+      volumes: new VolumeReach(),
       webhooks,
       delivery,
       webhookNetworks: options.webhooks?.networks ?? [],

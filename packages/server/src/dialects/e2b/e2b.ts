@@ -10,6 +10,7 @@ import type { Usage } from './control/usage.ts'
 import type { StartedProcesses } from './envd/started-processes.ts'
 import type { Users } from './envd/users.ts'
 import type { WebhookDelivery } from './events/webhook-delivery.ts'
+import type { VolumeReach } from './volumes/volume-files.ts'
 import type { Watchers } from './envd/watchers.ts'
 
 /** What all parts of the dialect work with. */
@@ -27,6 +28,7 @@ export interface E2b {
   readonly started: StartedProcesses
   readonly users: Users
   readonly watchers: Watchers
+  readonly volumes: VolumeReach
   readonly webhooks: WebhookRepository
   readonly delivery: WebhookDelivery
   /** Networks that are not public and may be told events nevertheless. */

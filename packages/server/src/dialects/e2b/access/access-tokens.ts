@@ -8,6 +8,13 @@ export interface Grant {
   readonly keyId: string
 }
 
+/** The same for one volume. */
+export interface VolumeGrant {
+  readonly volume: string
+  readonly tenantId: string
+  readonly keyId: string
+}
+
 /** What a link for files of a build is good for. */
 export interface Upload {
   readonly tenantId: string
@@ -67,12 +74,24 @@ export class AccessTokens {
     return this.#mac('traffic', sandbox)
   }
 
+  /** For what is in one volume. */
+  volume({ volume, tenantId, keyId }: VolumeGrant): string {
+    return `${tenantId}.${keyId}.${this.#mac('volume', volume, tenantId, keyId)}`
+  }
+
+  volumeGrant(token: string, volume: string): VolumeGrant | null {
+    const [, tenantId, keyId] = TOKEN.exec(token) ?? []
+    if (tenantId === undefined || keyId === undefined) return null
+    const grant = { volume, tenantId, keyId }
+    return sameText(token, this.volume(grant)) ? grant : null
+  }
+
   /** Of a link to which files of a build are sent. */
   upload({ tenantId, keyId, hash: files, issued }: Upload): string {
     return this.#mac('upload', tenantId, keyId, files, String(issued))
   }
 
-  #mac(purpose: 'access' | 'traffic' | 'upload', ...parts: readonly string[]): string {
+  #mac(purpose: 'access' | 'traffic' | 'upload' | 'volume', ...parts: readonly string[]): string {
     return createHmac('sha256', this.#secret)
       .update(['hearth e2b 1', purpose, ...parts].join('\n'))
       .digest('base64url')

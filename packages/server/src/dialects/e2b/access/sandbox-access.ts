@@ -84,13 +84,21 @@ function requireTrafficToken(e2b: E2b, incoming: IncomingMessage, sandbox: Sandb
   )
 }
 
-/** The grant goes as far as its key, and ends with it. */
-async function granted(e2b: E2b, { sandbox, tenantId, keyId }: Grant, operation: Operation): Promise<SandboxAccess> {
+async function granted(e2b: E2b, grant: Grant, operation: Operation): Promise<SandboxAccess> {
+  return { caller: await keyCaller(e2b, grant, operation), sandbox: grant.sandbox }
+}
+
+/** A grant goes as far as its key, and ends with it. */
+export async function keyCaller(
+  e2b: E2b,
+  { tenantId, keyId }: Pick<Grant, 'tenantId' | 'keyId'>,
+  operation: Operation,
+): Promise<Caller> {
   const { access } = e2b.services
   const key = await access.keys.find(tenantId, keyId)
   if (key === null) throw unauthorized()
   const scopes = effectiveScopes(key.scopes)
-  return { caller: access.admit({ tenantId, keyId, scopes, requestId: operation.requestId }, operation), sandbox }
+  return access.admit({ tenantId, keyId, scopes, requestId: operation.requestId }, operation)
 }
 
 async function signerOf(e2b: E2b, sandbox: SandboxId, signature: string, text: SignedText): Promise<Grant | null> {

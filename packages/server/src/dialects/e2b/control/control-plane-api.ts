@@ -17,6 +17,8 @@ import { SANDBOX_ROUTES } from './sandbox-routes.ts'
 import { unsupportedRoute } from './unsupported-routes.ts'
 import { EVENT_ROUTES } from '../events/event-routes.ts'
 import { WEBHOOK_ROUTES } from '../events/webhook-routes.ts'
+import { handleVolumeContent, isVolumeContent } from '../volumes/volume-content.ts'
+import { VOLUME_ROUTES } from '../volumes/volume-routes.ts'
 
 const ROUTES = new RouteTable([
   ...SANDBOX_ROUTES,
@@ -26,9 +28,10 @@ const ROUTES = new RouteTable([
   ...EVENT_ROUTES,
   ...WEBHOOK_ROUTES,
   ...BUILD_ROUTES,
+  ...VOLUME_ROUTES,
 ])
 
-/** E2B's REST API. Everything but its health and links for files of builds needs a key. */
+/** E2B's REST API. Everything but its health, links for files of builds and what is in volumes needs a key. */
 export async function handleControlPlane(
   e2b: E2b,
   incoming: IncomingMessage,
@@ -36,6 +39,7 @@ export async function handleControlPlane(
   operation: Operation,
 ): Promise<void> {
   if (isUpload(incoming)) return await handleUpload(e2b, incoming, outgoing, operation)
+  if (isVolumeContent(incoming)) return await handleVolumeContent(e2b, incoming, outgoing, operation)
   operation.name = 'e2b.unknown'
   try {
     const [path = '/', query = ''] = (incoming.url ?? '/').split('?', 2)

@@ -7,6 +7,7 @@ import type { Answer, Call } from './call.ts'
 import { networkSchema, policyOf } from './network.ts'
 import { rootOf } from './templates.ts'
 import { PAUSED_MS, reachableSandbox } from './views.ts'
+import { volumeMountsSchema, volumesOf } from '../volumes/volume-routes.ts'
 
 /** Seconds. */
 const DEFAULT_TIMEOUT = 300
@@ -24,7 +25,7 @@ const createSchema = z.object({
   envVars: environmentSchema.nullish(),
   mcp: z.unknown().optional(),
   iam: z.unknown().optional(),
-  volumeMounts: z.array(z.unknown()).nullish(),
+  volumeMounts: volumeMountsSchema.nullish(),
   allow_internet_access: z.boolean().nullish(),
   network: networkSchema.nullish(),
   autoPause: z.boolean().nullish(),
@@ -47,6 +48,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
     ttlMs: Math.max(1000, seconds * 1000) + (body.autoPause === true ? PAUSED_MS : 0),
     metadata: { ...body.metadata, [MARK_KEY]: markOf(body) },
     ...(body.envVars ? { env: body.envVars } : {}),
+    ...(await volumesOf(call, body.volumeMounts ?? [])),
   }
   const view = await plane.create(caller, request, { idempotencyKey: null, signal: operation.signal })
   operation.sandboxId = view.id
@@ -70,7 +72,6 @@ function requireSupported(body: Create): void {
   refuseMark(metadata ?? {})
   if ((body.mcp ?? null) !== null) throw unsupported('mcp (a gateway for MCP servers in the sandbox)')
   if ((body.iam ?? null) !== null) throw unsupported('iam (workload identity tokens)')
-  if ((body.volumeMounts ?? []).length > 0) throw unsupported('volumes')
   if (autoResume?.enabled === true && autoPause !== true) {
     throw new HearthError('invalid_request', 'autoResume: needs autoPause')
   }

@@ -1,5 +1,6 @@
 import { HearthError, type SandboxState, type SandboxView } from '@hearth/contract'
 import { markOf } from '../mark.ts'
+import { volumeNames } from '../volumes/volume-routes.ts'
 import type { Answer, Call } from './call.ts'
 import { listedSandbox, PAUSED_STATES, RUNNING_STATES } from './views.ts'
 
@@ -27,7 +28,8 @@ export async function listSandboxes(call: Call, fixed: readonly SandboxState[] |
       ? await descending(call, filter, limit, token === '' ? null : token)
       : await ascending(call, filter, limit, token)
   const headers = page.next === null ? {} : { 'x-next-token': page.next }
-  return { status: 200, json: page.views.map(listedSandbox), headers }
+  const volumes = await volumeNames(call, page.views)
+  return { status: 200, json: page.views.map((view) => listedSandbox(view, volumes)), headers }
 }
 
 interface Page {

@@ -3,7 +3,6 @@ import { unsupported } from '../failures.ts'
 
 /** What E2B has and Hearth has not: each answers with its name. */
 const FEATURES: readonly (readonly [RegExp, string])[] = [
-  [/^\/volumes(\/|$)|^\/volumecontent\//, 'volumes'],
   [/^\/secrets(\/|$)/, 'secrets of E2B; `hearth secret` has them with a binding'],
   [/^\/(v[23]\/)?templates(\/|$)/, 'this call of template builds; the SDKs since 2.0 have another'],
   [/^\/(v2\/)?sandboxes\/[^/]+\/logs$/, 'logs of envd; `hearth logs` shows the output of processes'],

@@ -3,6 +3,7 @@ import type { Caller } from '../../../control-plane.ts'
 import type { E2b } from '../e2b.ts'
 import { toE2bId } from '../ids.ts'
 import { markOf, visibleMetadata } from '../mark.ts'
+import { volumeNames } from '../volumes/volume-routes.ts'
 import { networkOf } from './network.ts'
 
 /** The version of envd that clients are told: it has all that this dialect answers. */
@@ -29,7 +30,7 @@ export function endOf(view: Pick<SandboxView, 'state' | 'expiresAt' | 'metadata'
 }
 
 /** As it is listed. */
-export function listedSandbox(view: SandboxView): Record<string, unknown> {
+export function listedSandbox(view: SandboxView, volumes: ReadonlyMap<string, string>): Record<string, unknown> {
   const { limits } = view
   return {
     sandboxID: toE2bId(view.id),
@@ -44,7 +45,7 @@ export function listedSandbox(view: SandboxView): Record<string, unknown> {
     diskSizeMB: Math.floor(limits.diskBytes / 1024 ** 2),
     envdVersion: ENVD_VERSION,
     metadata: visibleMetadata(view),
-    volumeMounts: [],
+    volumeMounts: view.volumes.map(({ volume, path }) => ({ name: volumes.get(volume) ?? volume, path })),
   }
 }
 
@@ -67,7 +68,7 @@ export async function detailedSandbox(e2b: E2b, caller: Caller, view: SandboxVie
   const mark = markOf(view)
   const { effective } = await e2b.services.controlPlane.policies.get(caller, view.id)
   return {
-    ...listedSandbox(view),
+    ...listedSandbox(view, await volumeNames({ plane: e2b.services.controlPlane, caller }, [view])),
     domain: e2b.domain(),
     envdAccessToken: accessToken(e2b, caller, view.id),
     lifecycle: {
