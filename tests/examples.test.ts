@@ -21,6 +21,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'limits.ts': /timed out true, said 'started'\n.*memory limit true\ntoo big: exit code [1-9]\d*\nstill here/,
   'narrow-command.ts':
     /^registry\.npmjs\.org: yes\napi\.github\.com: yes\n\n(with a policy of its own:\nregistry\.npmjs\.org: yes\napi\.github\.com: no|refused: .+)$/m,
+  'workspace.ts': /^after the first sandbox: hello, world\nchanged: greeting \+1 -1\npushed: Greet the world$/m,
   'run-code.ts': /^sorted: \[1, 2, 3\]\na mistake is data: ZeroDivisionError\non Linux, exit code 3$/m,
 }
 
