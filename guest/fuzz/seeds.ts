@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import {
   ENCODERS,
   MESSAGE_TYPES,
+  PROTOCOL_VERSION,
   type MessageName,
   type Messages,
 } from '../../packages/engine/src/link/messages.gen.ts'
@@ -19,7 +20,7 @@ function frame<Name extends MessageName>(name: Name, channel: number, body: Mess
   return writer.finish(MESSAGE_TYPES[name], channel)
 }
 
-const hello = frame('Hello', 0, { version: 1, nonce: Buffer.from('nonce') })
+const hello = frame('Hello', 0, { version: PROTOCOL_VERSION, nonce: Buffer.from('nonce') })
 const spawn = {
   flags: 4,
   argv: ['sh', '-c', 'x'],

@@ -3,7 +3,7 @@
 #define HEARTH_MESSAGES_GEN_H
 #include "wire.h"
 
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION 2u
 
 enum message_type {
   MESSAGE_HELLO = 1,

@@ -35,7 +35,9 @@ export class Greeting {
       const message = decode('Welcome', payload)
       if (message.nonce.length === NONCE_BYTES && timingSafeEqual(message.nonce, this.message.nonce)) {
         if (message.version !== PROTOCOL_VERSION)
-          throw new WireError(`the guest speaks version ${message.version}, not ${PROTOCOL_VERSION}`)
+          throw new WireError(
+            `the guest speaks version ${message.version} of the link, not ${PROTOCOL_VERSION}: build it anew (npm run setup)`,
+          )
         this.#finish()
         this.#settle.resolve({ ...message, nonce: new Uint8Array(message.nonce) })
         return true
