@@ -1,7 +1,7 @@
 import { BOUNDS, HearthError, type ErrorCode } from '@hearth/contract'
 import { describe, expect, test } from 'vitest'
 import { scriptedMachine } from '../machine/scripted-machine.ts'
-import { MESSAGE_TYPES } from './messages.gen.ts'
+import { MESSAGE_TYPES, PROTOCOL_VERSION } from './messages.gen.ts'
 import { ScriptedPeer } from './scripted-peer.ts'
 
 /** Waits for a failure and gives its code. */
@@ -31,15 +31,19 @@ describe('hello', () => {
   test('a guest with another version is refused', async () => {
     const peer = new ScriptedPeer()
     const welcome = codeOf(peer.link.hello({ timeoutMs: 1000 }))
-    await peer.welcome(2)
+    await peer.welcome(PROTOCOL_VERSION + 1)
     expect(await welcome).toBe('protocol_violation')
-    expect(peer.link.violation).toContain('version 2')
+    expect(peer.link.violation).toContain(`version ${PROTOCOL_VERSION + 1}`)
   })
 
   test('only wrong nonces: the time runs out', async () => {
     const peer = new ScriptedPeer()
     const welcome = codeOf(peer.link.hello({ timeoutMs: 50 }))
-    peer.say('Welcome', { version: 1, nonce: Buffer.alloc(16), bootNanoseconds: 0n, uid: 0, features: 0 }, 0)
+    peer.say(
+      'Welcome',
+      { version: PROTOCOL_VERSION, nonce: Buffer.alloc(16), bootNanoseconds: 0n, uid: 0, features: 0 },
+      0,
+    )
     expect(await welcome).toBe('timeout')
   })
 
@@ -178,7 +182,11 @@ describe('a guest that breaks a rule is reported, and every call ends', () => {
     'an answer that belongs to another request': (peer, channel) => peer.say('Connected', {}, channel),
     'a message that only a host may send': (peer, channel) => peer.say('Remove', { path: '/', flags: 1 }, channel),
     'a second Welcome': (peer) =>
-      peer.say('Welcome', { version: 1, nonce: Buffer.alloc(16), bootNanoseconds: 0n, uid: 0, features: 0 }, 0),
+      peer.say(
+        'Welcome',
+        { version: PROTOCOL_VERSION, nonce: Buffer.alloc(16), bootNanoseconds: 0n, uid: 0, features: 0 },
+        0,
+      ),
     'an unknown type': (peer, channel) => peer.raw(Buffer.from([0, 0, 0, 0, 200, 0, 0, 0, channel, 0, 0, 0])),
     'a payload that is too short': (peer, channel) =>
       peer.raw(Buffer.from([1, 0, 0, 0, 8, 0, 0, 0, channel, 0, 0, 0, 1])),
