@@ -14,6 +14,8 @@ export interface CaptureSubject {
   readonly link: Link
   readonly isPaused: () => boolean
   readonly pause: () => Promise<void>
+  /** As `pause`, but calls wait. */
+  readonly standStill: () => Promise<void>
   readonly resume: () => Promise<void>
 }
 
@@ -79,10 +81,10 @@ export class MachineCapture {
   }
 
   async #stopped(work: () => Promise<Captured>): Promise<Captured> {
-    const { pause, resume, place } = this.#subject
+    const { standStill, resume, place } = this.#subject
     // What is written out by now need not be while everything waits.
     await this.#services.disks.flush(place.resources.disk)
-    await pause()
+    await standStill()
     try {
       return await work()
     } finally {

@@ -188,6 +188,7 @@ export class LinkDriver implements Driver {
       link,
       isPaused: () => isPaused(place.directory),
       pause: () => machine.pause(),
+      standStill: () => machine.standStill(),
       resume: () => machine.resume(),
     })
     const machine: LinkMachine = new LinkMachine({

@@ -138,10 +138,10 @@ export class Link implements ChannelOwner {
     this.#guestChannels.calls = calls
   }
 
-  /** Tells the keeper to stop the guest. From then on nothing is sent and every new request is refused, until `resume`. */
-  pause(): void {
+  /** Tells the keeper to stop the guest. From then on nothing is sent, and every new request is refused or waits, until `resume`. */
+  pause(requests: 'refused' | 'wait' = 'refused'): void {
     this.#assertOpen()
-    this.#paused = true
+    this.#paused = requests === 'refused'
     if (!this.sink.held) this.sink.hold(encodeFrame('KeeperPause', {}, 0))
   }
 

@@ -111,14 +111,23 @@ export class LinkMachine implements Machine {
   }
 
   async pause(): Promise<void> {
+    await this.#stop('refused')
+  }
+
+  /** For a moment that nobody asked for: calls do not notice it, they only take longer. */
+  async standStill(): Promise<void> {
+    await this.#stop('wait')
+  }
+
+  async #stop(requests: 'refused' | 'wait'): Promise<void> {
     const { isPaused } = this.#options
     if (isPaused === undefined) throw new HearthError('capability_unsupported', 'this machine cannot be paused')
-    this.#link.pause()
+    this.#link.pause(requests)
     const until = performance.now() + PAUSE_MS
     while (!isPaused()) {
       await sleep(1)
       // Throws when the machine has ended in between; says nothing again.
-      this.#link.pause()
+      this.#link.pause(requests)
       if (performance.now() < until) continue
       this.#link.resume()
       throw new HearthError('timeout', `its processes could not be stopped within ${PAUSE_MS} ms`)

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Sandbox } from '@hearth/contract'
 import { expect } from 'vitest'
 import { collectOutput, eventually, joined, output } from '../support/expectations.ts'
 import { Copies, type ForkSuite } from './fork-suite.ts'
@@ -50,7 +52,9 @@ export function describeUnderLoad(suite: ForkSuite): void {
           await output(parent, 'cat /tmp/srv/second 2>/dev/null | wc -l; [ -s /tmp/srv/big ] && echo y')
         ).endsWith('y')
       })
-      await using copies = new Copies((await parent.fork(2, { memory: 'none' })).children)
+      const forked = parent.fork(2, { memory: 'none' })
+      await callUntil(parent, forked)
+      await using copies = new Copies((await forked).children)
       await Promise.all([pairs.kill(), big.kill()])
       await Promise.all(discarded)
       const sizes = new Set<string>()
@@ -65,4 +69,13 @@ export function describeUnderLoad(suite: ForkSuite): void {
       expect(sizes.size).toBe(1)
     },
   )
+}
+
+/** Calls that begin meanwhile take longer where the sandbox stands still; none of them is refused. */
+async function callUntil(sandbox: Sandbox, end: Promise<unknown>): Promise<void> {
+  const calls: Promise<unknown>[] = []
+  let over = false
+  const ended = end.finally(() => (over = true))
+  for (; !over; await sleep(5)) calls.push(sandbox.files.stat('/tmp/srv'))
+  await Promise.all([...calls, ended])
 }
