@@ -21,7 +21,13 @@ export async function measureWorkspaces({ hearth }: { readonly hearth: Hearth })
     const parts = { store, hearth, hostId: 'bench', leaseMs: 30_000, underWay: new Map(), step: ignore, report: ignore }
     const { repositories, workspaces } = new WorkspaceServices(parts)
     const { id: tenantId } = await store.tenants.create({ name: 'bench' })
-    const caller = { tenantId, keyId: 'bench', requestId: 'bench', scopes: new Set(['operator' as const]) }
+    const caller = {
+      tenantId,
+      keyId: 'bench',
+      holder: null,
+      requestId: 'bench',
+      scopes: new Set(['operator' as const]),
+    }
     const call = { idempotencyKey: null, signal: new AbortController().signal }
     const make = () => workspaces.create(caller, { path }, call)
     const cold = [await timed(make)]

@@ -178,7 +178,8 @@ export const ERROR_CODES = {
   grant_exceeded: {
     status: 403,
     retryable: false,
-    suggestion: 'Ask for no more than the message names as allowed; `hearth grant show` prints what this key may do.',
+    suggestion:
+      'Ask for no more than the message names as allowed; `hearth key ls --json` shows the grant of this key.',
   },
   budget_exhausted: {
     status: 429,

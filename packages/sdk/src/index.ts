@@ -80,6 +80,8 @@ export type {
   SandboxId,
   SandboxInfo,
   SandboxState,
+  Grant,
+  GrantRequest,
   Scope,
   SecretBinding,
   SecretUse,

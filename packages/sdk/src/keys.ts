@@ -1,4 +1,4 @@
-import type { KeyView, Scope } from '@hearth/contract'
+import type { Grant, GrantRequest, KeyView, Scope } from '@hearth/contract'
 import { checkedId, itemsOf } from './checks.ts'
 import type { CallOptions, HttpClient } from './transport/http-client.ts'
 
@@ -11,6 +11,12 @@ export interface ApiKey {
   readonly expiresAt: Date | null
   readonly revokedAt: Date | null
   readonly lastUsedAt: Date | null
+  /** Of a key that was delegated: the key that made it, with which it ends. */
+  readonly maker: string | null
+  /** The only sandbox that it works from. */
+  readonly sandbox: string | null
+  /** What it may do at the most; null for a key that was not delegated. */
+  readonly grant: Grant | null
 }
 
 /** A key as it is made: the only time that it is seen. */
@@ -28,7 +34,13 @@ export class Keys {
 
   /** Scopes are those of the calling key unless named, and never more. */
   async create(
-    request: { readonly name: string; readonly scopes?: readonly Scope[]; readonly expiresInMs?: number },
+    request: {
+      readonly name: string
+      readonly scopes?: readonly Scope[]
+      readonly expiresInMs?: number
+      /** Makes it a part of the calling key: it may do only this, sees only what was made under it, and ends with the calling key. */
+      readonly grant?: GrantRequest
+    },
     options: CallOptions = {},
   ): Promise<NewApiKey> {
     const { signal } = options
@@ -46,7 +58,7 @@ export class Keys {
     return itemsOf<KeyView>(await this.#http.json({ method: 'GET', path: '/keys', signal })).map(apiKey)
   }
 
-  /** From now on the key is refused. */
+  /** From now on the key is refused, with all that were made under it; their sandboxes end. */
   async revoke(id: string, options: CallOptions = {}): Promise<void> {
     await this.#http.done({ method: 'DELETE', path: `/keys/${checkedId(id)}`, signal: options.signal })
   }
@@ -62,6 +74,9 @@ function apiKey(view: KeyView): ApiKey {
     expiresAt: dateOrNull(view.expiresAt),
     revokedAt: dateOrNull(view.revokedAt),
     lastUsedAt: dateOrNull(view.lastUsedAt),
+    maker: view.maker,
+    sandbox: view.sandbox,
+    grant: view.grant,
   }
 }
 

@@ -10,6 +10,7 @@ import type {
   DiffOptions,
   FileChange,
   ForkView,
+  Grant,
   forkRequestSchema,
   MergeResult,
   Policy,
@@ -45,6 +46,14 @@ export interface Caller {
   readonly keyId: string
   readonly scopes: ReadonlySet<Scope>
   readonly requestId: string
+  /** Of a key that was delegated: it sees what was made under it, and makes nothing that is more than its grant. */
+  readonly holder: Holder | null
+}
+
+export interface Holder {
+  readonly grant: Grant
+  /** The keys from the first maker to this one, each followed by `/`: the beginning of the path of all that was made under it. */
+  readonly path: string
 }
 
 export interface ListQuery {
@@ -210,4 +219,6 @@ export interface ControlPlane {
   /** For every call that reaches into a sandbox. Wakes a paused one. Dispose when the call is over. */
   use(caller: Caller, id: string): Promise<SandboxUse>
   rungs(): Promise<readonly RungReport[]>
+  /** Ends what was made with keys that do not work any more: after a revocation. */
+  endOrphans(): Promise<void>
 }

@@ -42,6 +42,20 @@ function addKey(program: Command, finish: Finish): void {
     .option('--expires <duration>', 'it ends after this time, like 30d', parseDuration)
     .action(async (name: string, options: KeyOptions) => finish(await (await load()).createKey(name, options)))
   examples(create, ['hearth key create ci --scope sandbox:read --scope sandbox:write --scope exec --expires 30d'])
+  const delegate = remote(
+    key.command('delegate').description('make a key that is a part of yours, and ends with it; it is shown this once'),
+    'the key alone',
+  )
+    .argument('<name>', 'what it is for')
+    .requiredOption(
+      '--grant <json>',
+      'what it may do at the most, as JSON or a file of it; {} for no names and no secrets',
+    )
+    .option('--expires <duration>', 'it ends after this time, with all that was made with it', parseDuration)
+    .action(async (name: string, options: KeyOptions) => finish(await (await load()).createKey(name, options)))
+  examples(delegate, [
+    `hearth key delegate helper --grant '{"policy":{"allow":["pypi.org"]},"children":2,"ttlMs":600000}' --expires 1h`,
+  ])
   remote(key.command('ls').description('list the keys; never the keys themselves')).action(
     async (options: ServerOptions) => finish(await (await load()).listKeys(options)),
   )

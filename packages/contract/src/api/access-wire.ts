@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { grantRequestSchema, grantSchema } from '../grants/grant.ts'
 import { quotasSchema } from '../quotas.ts'
 
 /** What a key may do. `admin` is everything of its tenant, `operator` also other tenants. */
@@ -31,6 +32,8 @@ export const createKeySchema = z
       .min(1000)
       .max(3_660 * 24 * 3_600_000)
       .optional(),
+    /** What it may do at the most, as a part of what the key that makes it may: it then ends with that key. `{}` for the defaults. */
+    grant: grantRequestSchema.optional(),
   })
   .meta({ id: 'CreateKey' })
 
@@ -43,6 +46,10 @@ export const keyViewSchema = z
     expiresAt: z.iso.datetime().nullable(),
     revokedAt: z.iso.datetime().nullable(),
     lastUsedAt: z.iso.datetime().nullable(),
+    /** Of a key that was delegated: the key that made it, the only sandbox that it works from, if any, and what it may do. */
+    maker: z.string().nullable(),
+    sandbox: z.string().nullable(),
+    grant: grantSchema.nullable(),
   })
   .meta({ id: 'Key' })
 export type KeyView = z.output<typeof keyViewSchema>

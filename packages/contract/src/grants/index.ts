@@ -1,5 +1,5 @@
 export * from './attenuate.ts'
-export { findExcess, isBelow, isSubset } from './compare.ts'
+export { comparePolicies, findExcess, isBelow, isSubset } from './compare.ts'
 export * from './grant.ts'
 export { isNetworkWithin } from './networks.ts'
 export * from './sandbox-within.ts'

@@ -21,7 +21,7 @@ export interface AppEnv {
 export type App = OpenAPIHono<AppEnv>
 export type AppContext = Context<AppEnv>
 
-export type KeyStore = Pick<ApiKeyRepository, 'verify' | 'list' | 'create' | 'revoke' | 'any'>
+export type KeyStore = Pick<ApiKeyRepository, 'verify' | 'list' | 'create' | 'delegate' | 'revoke' | 'any'>
 export type EventStore = Pick<EventRepository, 'page' | 'follow' | 'head' | 'verify'>
 /** Values go in here, and out to the gateway alone. */
 export type SecretStore = Pick<SecretRepository, 'put' | 'list' | 'get' | 'remove'>

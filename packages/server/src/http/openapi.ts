@@ -1,6 +1,7 @@
 import { createRoute, OpenAPIHono, z, type RouteConfig } from '@hono/zod-openapi'
 import { errorBodySchema, HearthError, sandboxIdSchema, type Scope } from '@hearth/contract'
 import type { MiddlewareHandler } from 'hono'
+import { requireArea } from './access/delegation.ts'
 import { requireScope } from './access/scopes.ts'
 import type { App, AppEnv } from './app-env.ts'
 import { version } from './version.ts'
@@ -39,6 +40,9 @@ function enter(name: string, scope: Scope | null): MiddlewareHandler<AppEnv> {
     operation.name = name
     const id = context.req.param('id')
     if (id !== undefined && sandboxIdSchema.safeParse(id).success) operation.sandboxId = id
+    // Without a caller it is public.
+    const caller = context.get('caller') as AppEnv['Variables']['caller'] | undefined
+    if (caller !== undefined) requireArea(caller, name)
     if (scope !== null) requireScope(context.get('caller').scopes, scope)
     await next()
   }

@@ -106,5 +106,5 @@ describe('a server that stops', () => {
 
 async function caller(server: TestServer) {
   const { tenantId, id: keyId } = await server.store.apiKeys.verify(server.key)
-  return { tenantId, keyId, scopes: new Set(['admin'] as const), requestId: 'test' }
+  return { tenantId, keyId, scopes: new Set(['admin'] as const), holder: null, requestId: 'test' }
 }

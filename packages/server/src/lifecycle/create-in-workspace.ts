@@ -10,15 +10,14 @@ export async function planWithWorkspace(
   request: CreateSandbox,
   call: KeyedCall,
 ): Promise<PlannedCreate> {
-  const { tenantId } = caller
   const { workspace: wanted } = request
-  if (wanted === undefined) return await planCreate(context, request, tenantId, null)
+  if (wanted === undefined) return await planCreate(context, request, caller, null)
   // What can be refused is refused before anything is made.
-  await planCreate(context, request, tenantId, null)
+  await planCreate(context, request, caller, null)
   const { workspaces } = context.workspaces
   const workspace = await workspaces.forSandbox(caller, wanted, call)
   try {
-    return await planCreate(context, request, tenantId, workspace)
+    return await planCreate(context, request, caller, workspace)
   } catch (error) {
     // Who has a key comes back for it; for anybody else one that was made for this call goes with it.
     if (typeof wanted !== 'string' && call.idempotencyKey === null) await workspaces.remove(caller, workspace.id)

@@ -8,11 +8,13 @@ import {
   type CreateSandbox,
   type SandboxId,
 } from '@hearth/contract'
+import type { Caller } from '../control-plane.ts'
 import { resolveMounts } from '../volumes/finding-volumes.ts'
 import type { NewSandbox, StoredSpec, WorkspaceRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { specIn } from './workspace-spec.ts'
 import { findSnapshot } from './finding-snapshots.ts'
+import { requireUnlimited, requireWithin, withinByDefault } from './within-grant.ts'
 
 /** A create that was checked, and what it will get. */
 export interface PlannedCreate {
@@ -27,23 +29,30 @@ export interface PlannedCreate {
 export async function planCreate(
   context: Pick<Context, 'hearth' | 'store' | 'hostId'>,
   input: unknown,
-  tenantId: string,
+  caller: Caller,
   workspace: WorkspaceRecord | null,
 ): Promise<PlannedCreate> {
-  const request = parseInput(createSandboxSchema, input, 'request')
+  const { tenantId } = caller
+  // One instant for all that is counted from it.
+  const now = Date.now()
+  const asked = parseInput(createSandboxSchema, input, 'request')
+  const request = withinByDefault(caller, asked, now)
   const { persistent = false, ttlMs, idleMs, idleAction } = request
   if (persistent && ttlMs !== undefined) throw refusal('ttlMs: a persistent sandbox has no deadline')
   if (idleAction !== undefined && idleMs === undefined) throw refusal('idleAction: needs idleMs')
   const { hearth, hostId } = context
+  if (request.from !== undefined) requireUnlimited(caller, 'snapshots')
+  if (request.volumes !== undefined) requireUnlimited(caller, 'volumes')
+  if (request.workspace !== undefined) requireUnlimited(caller, 'workspaces')
   // Names are the tenant's: the engine knows identifiers alone.
   const from = request.from === undefined ? null : (await findSnapshot(context, tenantId, request.from)).id
   const volumes = request.volumes === undefined ? null : await resolveMounts(context, tenantId, request.volumes)
-  const asked = {
+  const whole = {
     ...storedSpec(request),
     ...(from === null ? {} : { from }),
     ...(volumes === null ? {} : { volumes }),
   }
-  const spec = workspace === null ? asked : specIn(asked, workspace)
+  const spec = workspace === null ? whole : specIn(whole, workspace)
   const plan = await hearth.plan(engineSpec(spec))
   for (const { secret } of spec.secrets ?? []) await context.store.secrets.get(tenantId, secret)
   if (idleAction === 'pause' && !plan.capabilities.pause) {
@@ -64,10 +73,12 @@ export async function planCreate(
     spec,
     limits: plan.limits,
     metadata: request.metadata ?? {},
-    expiresAt: persistent ? null : Date.now() + (ttlMs ?? BOUNDS.defaultTtlMs),
+    expiresAt: persistent ? null : now + (ttlMs ?? BOUNDS.defaultTtlMs),
     idle: idleMs === undefined ? null : { ms: idleMs, action },
+    holder: caller.holder?.path ?? null,
   }
-  return { request, row, workspace }
+  requireWithin(caller, row, now)
+  return { request: asked, row, workspace }
 }
 
 /** What the engine is asked for: it keeps no record. */

@@ -7,6 +7,7 @@ import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
 import { failure } from './pausing.ts'
+import { settleDeadline } from './settle-deadline.ts'
 import { beginningOf, eventOf, settleOperation } from './transitions.ts'
 import { trackWork } from './under-way.ts'
 
@@ -133,13 +134,14 @@ async function launch(
     ? context.hearth.create(engineSpec(live.record.spec), { id: live.record.id, signal })
     : early.machine(signal))
   context.step('create:launched')
-  const { rung, driver, template, limits, expiresAt } = machine.info
+  const expiresAt = await settleDeadline(live.record, machine)
+  const { rung, driver, template, limits } = machine.info
   live.record = await settleOperation(context, live.record, {
     operation,
     end: 'done',
     states: ['running'],
     // The lifetime counts from here: a template may have been built before.
-    patch: { rung, driver, template, limits, ...(live.record.persistent ? {} : { expiresAt: expiresAt.getTime() }) },
+    patch: { rung, driver, template, limits, ...(live.record.persistent ? {} : { expiresAt }) },
     event: { type: 'sandbox.running', data: { rung, driver } },
   })
   attachMachine(context, live, machine)

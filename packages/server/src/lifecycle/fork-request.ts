@@ -1,19 +1,29 @@
 import { BOUNDS, HearthError, newSandboxId, type ForkRequest, type SandboxId } from '@hearth/contract'
+import type { Caller } from '../control-plane.ts'
 import type { NewSandbox, SandboxRecord } from '../state/index.ts'
 
 /** The children of a fork as rows: as their parent, except for what the caller says. */
-export function planChildren(parent: SandboxRecord, request: ForkRequest): (NewSandbox & { readonly id: SandboxId })[] {
+export function planChildren(
+  parent: SandboxRecord,
+  request: ForkRequest,
+  { holder }: Pick<Caller, 'holder'>,
+  now: number,
+): (NewSandbox & { readonly id: SandboxId })[] {
   const { count, each = [] } = request
   if (each.length > count) {
     throw new HearthError('invalid_request', `request.each: there are more than the ${count} children`)
   }
-  return Array.from({ length: count }, (_, index) => planChild(parent, request, each[index] ?? {}))
+  return Array.from({ length: count }, (_, index) => ({
+    ...planChild(parent, request, each[index] ?? {}, now),
+    holder: holder?.path ?? null,
+  }))
 }
 
 function planChild(
   parent: SandboxRecord,
   request: ForkRequest,
   own: NonNullable<ForkRequest['each']>[number],
+  now: number,
 ): NewSandbox & { readonly id: SandboxId } {
   const { tenantId, hostId, rung, driver, template, limits, idleMs, idleAction } = parent
   const ttlMs = own.ttlMs ?? request.ttlMs ?? defaultTtlMs(parent)
@@ -37,7 +47,7 @@ function planChild(
     },
     limits,
     metadata,
-    expiresAt: ttlMs === undefined ? parent.expiresAt : Date.now() + ttlMs,
+    expiresAt: ttlMs === undefined ? parent.expiresAt : now + ttlMs,
     idle: idleMs === null || idleAction === null ? null : { ms: idleMs, action: idleAction },
     parentId: parent.id,
   }

@@ -12,9 +12,11 @@ import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
 import { failure } from './pausing.ts'
 import { givenUp } from './replaying.ts'
+import { settleDeadline } from './settle-deadline.ts'
 import { takeUp } from './taking-up.ts'
 import { beginningOf, eventOf } from './transitions.ts'
 import { requireAlive } from './view.ts'
+import { requireWithin } from './within-grant.ts'
 
 /** What an operation keeps of a fork: first who the children will be, then the rest. */
 export interface ForkOutcome {
@@ -43,7 +45,9 @@ export async function beginFork(
   requireResting(parent.record)
   const { caller, request, idempotencyKey } = asked
   const { tenantId, id: sandboxId } = parent.record
-  const rows = planChildren(parent.record, request).map(withOwnVolumes)
+  const now = Date.now()
+  const rows = planChildren(parent.record, request, caller, now).map(withOwnVolumes)
+  for (const row of rows) requireWithin(caller, row, now)
   const { operation, records } = await context.store.transaction(async (session) => {
     const started = await session.operations.begin({
       tenantId,
@@ -117,13 +121,15 @@ async function settleFork(
   { children: machines, memory, reason, pausedMs }: ForkResult<EmbeddedSandbox>,
 ): Promise<Operation> {
   const outcome: ForkOutcome = { children: machines.map(({ id }) => id), memory, reason, pausedMs }
+  const deadlines = await Promise.all(machines.map((machine, index) => deadlineOf(children[index], machine)))
   const settled = await context.store.transaction(async (session) => {
     const records: SandboxRecord[] = []
     for (const [index, child] of children.entries()) {
       const info = machines[index]?.info
       if (info === undefined) throw new HearthError('internal', 'the engine made fewer children than it said')
-      const { rung, driver, template, limits, expiresAt, origin } = info
-      const patch = { rung, driver, template, limits, originId: origin, expiresAt: expiresAt.getTime() }
+      const { rung, driver, template, limits, origin } = info
+      const expiresAt = deadlines[index] ?? info.expiresAt.getTime()
+      const patch = { rung, driver, template, limits, originId: origin, expiresAt }
       const record = await session.sandboxes.transition(child.record, 'running', patch)
       await session.events.append(eventOf(record, 'sandbox.running', { operation: operation.id, rung, driver }))
       for (const volume of ownVolumes(record)) await session.volumes.move(volume, 'creating', 'ready')
@@ -141,6 +147,10 @@ async function settleFork(
     attachMachine(context, child, machine)
   }
   return settled.done
+}
+
+async function deadlineOf(child: LiveSandbox | undefined, machine: EmbeddedSandbox): Promise<number> {
+  return child === undefined ? machine.info.expiresAt.getTime() : await settleDeadline(child.record, machine)
 }
 
 /** Takes everything back. The operation keeps the reason, for those who come with the same key. Called in the turns of all children. */

@@ -3,6 +3,7 @@ import { VolumeReconciliation } from '../volumes/reconciling-volumes.ts'
 import { settleVolumes } from '../volumes/removing-volumes.ts'
 import { DEFAULT_RETENTION, type Retention } from '../state/index.ts'
 import type { Context } from './context.ts'
+import { endOrphans } from './orphans.ts'
 import { recordExits } from './recording-exits.ts'
 import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
@@ -90,6 +91,7 @@ export class Housekeeping {
     await this.#attempt('reconciliation', () => reconcile(context))
     await this.#attempt('taking up', () => takeUpAll(context))
     await this.#attempt('persistent deadlines', () => rearmPersistent(context))
+    await this.#attempt('ended keys', () => endOrphans(context))
     await this.#attempt('ended sandboxes', () => this.#removeEnded())
     await this.#attempt('snapshots', () => settleSnapshots(context))
     await this.#attempt('volumes', () => settleVolumes(context))

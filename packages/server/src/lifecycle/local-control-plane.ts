@@ -20,7 +20,6 @@ import type { Context } from './context.ts'
 import { beginBoth, finishCreate } from './creating.ts'
 import { planWithWorkspace } from './create-in-workspace.ts'
 import { findLive, findRecord } from './finding.ts'
-import { moveDeadline } from './hibernating.ts'
 import { hostIdentity } from './host-identity.ts'
 import { Housekeeping, type HousekeepingOptions } from './housekeeping.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
@@ -29,17 +28,19 @@ import { LocalSleep } from './local-sleep.ts'
 import { LocalPolicies } from './local-policies.ts'
 import { LocalSnapshots } from './local-snapshots.ts'
 import { newContext } from './new-context.ts'
+import { endOrphans } from './orphans.ts'
 import { pauseSandbox } from './pausing.ts'
 import { reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
 import { deleteSandbox, stopSandbox, wasDeleted } from './removing.ts'
 import { settleSnapshots } from './removing-snapshots.ts'
+import { renewSandbox } from './renewing.ts'
 import { givenUp, replayCreate, unlessAborted } from './replaying.ts'
 import type { Step } from './steps.ts'
-import { eventOf } from './transitions.ts'
-import { requireAlive, toView } from './view.ts'
+import { notFound, requireAlive, toView } from './view.ts'
 import { awake, wakeInTurn } from './waking.ts'
 import type { WorkspaceStep } from '../workspaces/steps.ts'
+import { isVisible, ownIdempotencyKey } from './within-grant.ts'
 
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
@@ -115,6 +116,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
       await settleSnapshots(context)
       await settleVolumes(context)
       await context.workspaces.settle()
+      await endOrphans(context)
       // All that was left undone has its turn before any request.
       const recovery = await beginRecovery(context)
       const found = Promise.all([recovery.finished, takeUpAll(context)]).then(() => undefined)
@@ -132,8 +134,9 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   ): Promise<SandboxView> {
     this.#requireOpen()
     const context = this.#context
-    const { idempotencyKey, signal } = options
-    const planned = await planWithWorkspace(context, caller, request, options)
+    const { signal } = options
+    const idempotencyKey = ownIdempotencyKey(caller, options.idempotencyKey)
+    const planned = await planWithWorkspace(context, caller, request, { ...options, idempotencyKey })
     if (signal.aborted) throw givenUp(signal)
     context.records.begin(planned.row)
     using admitted = new DisposableStack()
@@ -151,8 +154,9 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   async get(caller: Caller, id: string): Promise<SandboxView> {
     this.#requireOpen()
     const live = this.#context.live.get(id)
-    if (live?.record.tenantId === caller.tenantId && live.record.state !== 'deleted') return toView(live.record)
-    return toView(await this.#context.store.sandboxes.get(id, caller.tenantId))
+    const record = live?.record ?? (await this.#context.store.sandboxes.get(id, caller.tenantId))
+    if (!isVisible(caller, record) || record.state === 'deleted') throw notFound(id)
+    return toView(record)
   }
 
   async list(caller: Caller, query: ListQuery): Promise<Page<SandboxView>> {
@@ -163,6 +167,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
       tenantId: caller.tenantId,
       limit,
       metadata,
+      ...(caller.holder === null ? {} : { below: caller.holder.path }),
       ...(cursor === null ? {} : { cursor }),
       ...(states === undefined ? {} : { states }),
       ...(rung === null ? {} : { rungs: [rung] }),
@@ -172,20 +177,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
 
   async renew(caller: Caller, id: string, ttlMs: number): Promise<SandboxView> {
     const ttl = parseInput(ttlSchema, ttlMs, 'ttlMs')
-    return await this.#change(caller, id, async (live) => {
-      if (live.record.persistent) {
-        throw new HearthError('invalid_state', `sandbox ${id} is persistent and has no deadline to move`)
-      }
-      const expiresAt = Date.now() + ttl
-      const { record } = live
-      live.record = await this.#context.store.transaction(async (session) => {
-        const facts = { expiresAt: new Date(expiresAt).toISOString(), state: record.state, request: caller.requestId }
-        await session.events.append(eventOf(record, 'sandbox.renewed', facts))
-        return await session.sandboxes.update(record, { expiresAt })
-      })
-      this.#context.step('renew:written')
-      await moveDeadline(this.#context, live, expiresAt)
-    })
+    return await this.#change(caller, id, (live) => renewSandbox(this.#context, live, caller, ttl))
   }
 
   async pause(caller: Caller, id: string): Promise<SandboxView> {
@@ -212,7 +204,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     const { live: known, store } = this.#context
     const record = await findRecord(this.#context, caller, id).catch(async (error: unknown) => {
       const gone = HearthError.isInstance(error) && error.code === 'sandbox_not_found'
-      if (gone && (await wasDeleted(store, caller.tenantId, id))) return null
+      if (gone && caller.holder === null && (await wasDeleted(store, caller.tenantId, id))) return null
       throw error
     })
     if (record === null) return
@@ -236,6 +228,11 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
 
   async rungs(): Promise<readonly RungReport[]> {
     return await this.#context.hearth.rungs()
+  }
+
+  async endOrphans(): Promise<void> {
+    this.#requireOpen()
+    await endOrphans(this.#context)
   }
 
   /** One of the server's own rounds now: recovery, reconciliation, retention. */

@@ -25,6 +25,7 @@ import { beginSnapshot, finishSnapshot, snapshotOf } from './snapshotting.ts'
 import { trackWork } from './under-way.ts'
 import { toView } from './view.ts'
 import { awake } from './waking.ts'
+import { isVisible, ownIdempotencyKey, requireUnlimited } from './within-grant.ts'
 
 /** How sandboxes of this host are captured, copied and compared. */
 export class LocalCopies implements CopyControl {
@@ -44,6 +45,7 @@ export class LocalCopies implements CopyControl {
   ): Promise<SnapshotInfo> {
     this.#requireOpen()
     const context = this.#context
+    requireUnlimited(caller, 'snapshots')
     const asked = parseInput(takeSnapshotSchema, request, 'request')
     const live = await findLive(context, caller, id)
     // Who has a key comes back for the snapshot; for anybody else it is abandoned with the call.
@@ -68,7 +70,8 @@ export class LocalCopies implements CopyControl {
   ): Promise<ForkView> {
     this.#requireOpen()
     const context = this.#context
-    const asked = { caller, request: parseInput(forkRequestSchema, request, 'request'), idempotencyKey }
+    const ownKey = ownIdempotencyKey(caller, idempotencyKey)
+    const asked = { caller, request: parseInput(forkRequestSchema, request, 'request'), idempotencyKey: ownKey }
     const parent = await findLive(context, caller, id)
     // Who has a key comes back for the children; for anybody else they are abandoned with the call.
     const signals = idempotencyKey === null ? [signal] : []
@@ -99,8 +102,10 @@ export class LocalCopies implements CopyControl {
     const { since, paths, contentBytes } = parseInput(diffOptionsSchema, asked, 'options')
     const live = await findLive(context, caller, id)
     // Another tenant's snapshot is not found; the point at which it was forked itself is its own.
-    if (since !== undefined && since !== 'template' && since !== 'origin' && since !== live.record.originId)
+    if (since !== undefined && since !== 'template' && since !== 'origin' && since !== live.record.originId) {
+      requireUnlimited(caller, 'snapshots')
       await findSnapshot(context, caller.tenantId, since)
+    }
     using _used = live.use()
     const machine = await awake(context, live)
     return await machine.diff({
@@ -129,6 +134,7 @@ export class LocalCopies implements CopyControl {
   async tree(caller: Caller, id: string): Promise<readonly SandboxRecord[]> {
     this.#requireOpen()
     await findRecord(this.#context, caller, id)
-    return await this.#context.store.sandboxes.lineage(caller.tenantId, id)
+    const related = await this.#context.store.sandboxes.lineage(caller.tenantId, id)
+    return related.filter((record) => isVisible(caller, record))
   }
 }

@@ -8,6 +8,7 @@ import type { LiveSandbox } from './live-sandbox.ts'
 import { agreeOnPolicy } from './policy-agreement.ts'
 import { eventOf } from './transitions.ts'
 import { wakeInTurn } from './waking.ts'
+import { requirePolicyWithin } from './within-grant.ts'
 
 /** What the sandboxes of this host may reach. The row is what counts; a machine that is taken up again gets what the row says. */
 export class LocalPolicies implements PolicyControl {
@@ -28,6 +29,7 @@ export class LocalPolicies implements PolicyControl {
     this.#requireOpen()
     // Refused before anything changes.
     effectivePolicy(policy)
+    requirePolicyWithin(caller, policy)
     const live = await findLive(this.#context, caller, id)
     using _used = live.use()
     return await live.inTurn(async () => {

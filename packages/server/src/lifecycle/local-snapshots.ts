@@ -11,6 +11,7 @@ import type { Caller, Page, SnapshotControl, SnapshotSource } from '../control-p
 import { requireQuota, snapshotWithinQuota, type SnapshotRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { findSnapshot, snapshotNotFound } from './finding-snapshots.ts'
+import { requireUnlimited } from './within-grant.ts'
 import { forgetImport, removeSnapshot, requireUnused } from './removing-snapshots.ts'
 
 /** The snapshots of a tenant on this host. */
@@ -30,6 +31,7 @@ export class LocalSnapshots implements SnapshotControl {
     query: { readonly limit: number; readonly cursor: string | null },
   ): Promise<Page<SnapshotInfo>> {
     this.#requireOpen()
+    if (caller.holder !== null) return { items: [], next: null }
     const { limit, cursor } = query
     const options = { limit, ...(cursor === null ? {} : { cursor }) }
     const { snapshots, next } = await this.#context.store.snapshots.list(caller.tenantId, options)
@@ -38,6 +40,7 @@ export class LocalSnapshots implements SnapshotControl {
 
   async get(caller: Caller, snapshot: string): Promise<SnapshotInfo> {
     this.#requireOpen()
+    requireUnlimited(caller, 'snapshots')
     const record = await this.#context.store.snapshots.find(caller.tenantId, snapshot)
     if (record === null) throw snapshotNotFound(snapshot)
     return infoOf(record)
@@ -45,6 +48,7 @@ export class LocalSnapshots implements SnapshotControl {
 
   async remove(caller: Caller, snapshot: string): Promise<void> {
     this.#requireOpen()
+    requireUnlimited(caller, 'snapshots')
     const point = snapshotIdSchema.safeParse(snapshot).data
     // The point of a fork has no row, and is in use as long as it is there.
     if (point !== undefined) await requireUnused(this.#context, caller.tenantId, point)
@@ -55,6 +59,7 @@ export class LocalSnapshots implements SnapshotControl {
 
   async *export(caller: Caller, snapshot: string): AsyncGenerator<Uint8Array, void> {
     this.#requireOpen()
+    requireUnlimited(caller, 'snapshots')
     const { id } = await findSnapshot(this.#context, caller.tenantId, snapshot)
     this.#read.set(id, (this.#read.get(id) ?? 0) + 1)
     try {
@@ -68,6 +73,7 @@ export class LocalSnapshots implements SnapshotControl {
 
   async import(caller: Caller, source: SnapshotSource): Promise<SnapshotInfo> {
     this.#requireOpen()
+    requireUnlimited(caller, 'snapshots')
     const context = this.#context
     const name = source.name === null ? null : parseInput(snapshotNameSchema, source.name, 'name')
     const { tenantId } = caller

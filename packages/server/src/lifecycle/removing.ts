@@ -7,8 +7,8 @@ import { failure } from './pausing.ts'
 import { beginOperation, changeState, settleOperation } from './transitions.ts'
 import { requireAlive } from './view.ts'
 
-/** Why the server ends a sandbox: somebody asked for it, nobody used it, or it has been shown for long enough since it ended. */
-type RemovalReason = 'request' | 'idle' | 'retention'
+/** Why the server ends a sandbox: somebody asked for it, nobody used it, it has been shown for long enough since it ended, or the key that it was made with does not work any more. */
+type RemovalReason = 'request' | 'idle' | 'retention' | 'grant'
 
 /** After a removal that failed; doubled with each attempt. */
 const RETRY_MS = 1000
@@ -76,7 +76,7 @@ export async function finishRemoval(
   await context.records.flush()
   // One that had ended before is told to have ended only once.
   const event = { type: `sandbox.${to}`, data: { reason, ...(ended ? { ended } : {}) } }
-  const patch = { endedAt: Date.now(), endReason: reason }
+  const patch = { endedAt: record.endedAt ?? Date.now(), endReason: reason }
   live.record = await settleOperation(context, record, { operation, end: 'done', states: [to], patch, event })
   context.live.remove(live)
   await removeItsVolumes(context, record)

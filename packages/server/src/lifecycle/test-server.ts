@@ -59,7 +59,13 @@ export class TestServer implements AsyncDisposable {
 
   async #makeCaller(name: string): Promise<Caller> {
     const tenant = (await this.store.tenants.findByName(name)) ?? (await this.store.tenants.create({ name }))
-    return { tenantId: tenant.id, keyId: 'key', scopes: new Set(['admin'] as const), requestId: 'request' }
+    return {
+      tenantId: tenant.id,
+      keyId: 'key',
+      scopes: new Set(['admin'] as const),
+      requestId: 'request',
+      holder: null,
+    }
   }
 
   async create(request: CreateSandbox = {}, idempotencyKey: string | null = null): Promise<SandboxView> {

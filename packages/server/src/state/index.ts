@@ -3,11 +3,12 @@ export type { Store, StoreSession } from './store.ts'
 export type { DialectName, Sources } from './database/database.ts'
 export * from './lifecycle.ts'
 export type { Tenant, TenantRepository } from './access/tenants.ts'
-export type { ApiKey, ApiKeyRepository, NewApiKey } from './access/api-keys.ts'
+export type { ApiKey, ApiKeyRepository, DelegatedKey, NewApiKey } from './access/api-keys.ts'
 export type { SandboxVersion } from './sandboxes/compare-and-set.ts'
 export type { NewSandbox, SandboxPatch, SandboxRecord, StoredSpec } from './sandboxes/sandbox-record.ts'
 export { LIST_LIMIT, type ListOptions, type SandboxFilter, type SandboxPage } from './sandboxes/sandbox-list.ts'
 export type { SandboxRepository } from './sandboxes/sandboxes.ts'
+export { requireHoldings, type Holdings } from './sandboxes/holdings.ts'
 export {
   createWithinQuota,
   requireQuota,

@@ -55,7 +55,10 @@ it('brings a database of before snapshots up to date', async () => {
     alter table snapshots drop column name; alter table snapshots drop column state; alter table snapshots drop column host_id;
     delete from kysely_migration where name > '002';
     drop table volumes; drop table webhooks; drop table template_builds;
+    drop table workspaces; drop table seeds; drop table repositories;
     drop table runs; drop table run_labels; drop table run_events; drop table run_messages;
+    drop index api_keys_by_sandbox_id; drop index sandboxes_by_holder; alter table sandboxes drop column holder;
+    alter table api_keys drop column granted; alter table api_keys drop column path; alter table api_keys drop column sandbox_id;
     drop table secrets; drop table event_chains; alter table events drop column hash;
     alter table event_drops drop column hash; alter table event_drops drop column chained;
     update tenants set quotas = '{"sandboxes":3}'`)

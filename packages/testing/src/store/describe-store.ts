@@ -1,6 +1,7 @@
 import { describe } from 'vitest'
 import { describeApiKeys, describeHosts, describeTenants } from './access.ts'
 import { describeClaims } from './claims.ts'
+import { describeDelegatedKeys } from './delegated-keys.ts'
 import { describeEvents } from './events.ts'
 import { describeLifecycleModel } from './lifecycle-model.ts'
 import { describeOperations } from './operations.ts'
@@ -54,6 +55,9 @@ export function describeStore(options: QuotaSuiteOptions): void {
     }
     describe('quotas', () => {
       describeQuotas(options)
+    })
+    describe('delegated keys', () => {
+      describeDelegatedKeys(options)
     })
   })
 }

@@ -51,6 +51,7 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
       originId,
       hostId: 'host-a',
       hibernation: null,
+      holder: null,
       lastActiveAt: now(),
       endedAt: null,
       endReason: null,

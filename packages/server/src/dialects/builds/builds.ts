@@ -200,7 +200,13 @@ function isAbandoned({ state, updatedAt }: TemplateBuild): boolean {
 }
 
 function sweeper(tenantId: string): Caller {
-  return { tenantId, keyId: 'template builds', scopes: new Set(['sandbox:write']), requestId: newId('req') }
+  return {
+    tenantId,
+    keyId: 'template builds',
+    scopes: new Set(['sandbox:write']),
+    requestId: newId('req'),
+    holder: null,
+  }
 }
 
 /** Sandboxes of a snapshot begin as the one that it was taken of: so this one has what the recipe ends with, but for its user, who may not be there yet. */

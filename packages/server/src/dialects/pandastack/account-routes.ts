@@ -39,7 +39,8 @@ async function revoke(call: Call): Promise<Answer> {
   const key = (await alive(call)).find((each) => each.prefix === prefix)
   if (key === undefined) throw new HearthError('not_found', 'there is no such token')
   await call.services.keys.revoke(call.caller.tenantId, key.id)
-  call.services.access.keys.forget(key.id)
+  call.services.access.keys.forget()
+  await call.services.controlPlane.endOrphans()
   return { status: 204 }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
+import { requireUndelegated } from '../../http/access/authenticator.ts'
 import { bearerToken } from '../../http/access/key-cache.ts'
 import { requireScope } from '../../http/access/scopes.ts'
 import { closeAfterAnswer } from '../../http/bodies/lingering-close.ts'
@@ -82,7 +83,7 @@ class PandaStackDialect implements Dialect {
       if (path === '/healthz' || path === '/health') return sendEmpty(outgoing, 204)
       const { access } = this.#shared.services
       const caller = access.caller(
-        await access.verify(bearerToken(incoming.headers.authorization ?? ''), incoming),
+        requireUndelegated(await access.verify(bearerToken(incoming.headers.authorization ?? ''), incoming)),
         operation,
       )
       const proxied = PROXY.exec(path)?.groups

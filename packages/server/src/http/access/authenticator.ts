@@ -50,7 +50,7 @@ export class Authenticator {
       scopes = effectiveScopes(key.scopes)
       this.#scopes.set(key, scopes)
     }
-    return this.admit({ tenantId: key.tenantId, keyId: key.id, scopes, requestId: operation.requestId }, operation)
+    return this.admit(callerOf(key, scopes, operation), operation)
   }
 
   /** Counts the call against the limits of its key until the operation ends. */
@@ -74,6 +74,20 @@ export class Authenticator {
     if (left === 0) this.#underWay.delete(keyId)
     else this.#underWay.set(keyId, left)
   }
+}
+
+/** Who has a key, or something that was made with it. */
+export function callerOf(key: ApiKey, scopes: ReadonlySet<Scope>, { requestId }: Pick<Operation, 'requestId'>): Caller {
+  const { id: keyId, tenantId, grant, path } = key
+  return { tenantId, keyId, scopes, requestId, holder: grant === null || path === null ? null : { grant, path } }
+}
+
+/** Other vendors' APIs know no grants. */
+export function requireUndelegated(key: ApiKey): ApiKey {
+  if (key.grant === null) return key
+  throw new HearthError('forbidden', 'a key that was delegated works with the native API alone', {
+    suggestion: 'Use a client of Hearth itself with this key, or another key here.',
+  })
 }
 
 function rateLimited(message: string, retryAfterMs: number): HearthError {

@@ -48,11 +48,6 @@ export class KeyCache {
     }
   }
 
-  /** Whether a key that a signed link was made with still works. */
-  async isAlive(tenantId: string, keyId: string): Promise<boolean> {
-    return (await this.find(tenantId, keyId)) !== null
-  }
-
   /** A key by its identifier, for those who hold something that was made with it; null when it does not work any more. */
   async find(tenantId: string, keyId: string): Promise<ApiKey | null> {
     const now = Date.now()
@@ -67,10 +62,11 @@ export class KeyCache {
     return key
   }
 
-  forget(keyId: string): void {
-    for (const [name, { key }] of this.#remembered) if (key.id === keyId) this.#remembered.delete(name)
+  /** After a revocation: all of them, since it ends the keys below the one too. */
+  forget(): void {
+    this.#remembered.clear()
     this.#underWay.clear()
-    this.#alive.delete(keyId)
+    this.#alive.clear()
   }
 
   #remember(name: string, key: ApiKey): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { HearthError, type Scope } from '@hearth/contract'
 import type { Caller } from '../../control-plane.ts'
+import { callerOf } from '../access/authenticator.ts'
 import { requireScope } from '../access/scopes.ts'
 import type { Services } from '../app-env.ts'
 import type { Operation } from '../operation.ts'
@@ -35,13 +36,13 @@ export async function previewAccess(
   if (token === null && cookie !== null) requireSameOrigin(incoming)
   const presented = token ?? cookie
   const grant = presented === null ? null : services.links.verify(presented, target.sandbox, target.port)
-  if (grant === null || presented === null || !(await services.access.keys.isAlive(grant.tenant, grant.key))) {
+  const maker = grant === null ? null : await services.access.keys.find(grant.tenant, grant.key)
+  if (grant === null || presented === null || maker === null) {
     throw new HearthError('unauthorized', 'this preview is private: a signed link or a key is needed', {
       suggestion: `Make a link with \`hearth port\`, or send a key as \`${KEY_HEADER}\`.`,
     })
   }
-  const found = { tenantId: grant.tenant, keyId: grant.key, scopes: LINK_SCOPES, requestId: operation.requestId }
-  const caller = services.access.admit(found, operation)
+  const caller = services.access.admit(callerOf(maker, LINK_SCOPES, operation), operation)
   return { caller, path, link: token === null ? null : { token, expiresAt: grant.expiresAt } }
 }
 

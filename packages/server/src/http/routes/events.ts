@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { eventPageSchema, eventViewSchema, sandboxIdSchema } from '@hearth/contract'
+import { eventPageSchema, eventViewSchema, HearthError, sandboxIdSchema } from '@hearth/contract'
+import type { Caller } from '../../control-plane.ts'
 import { publicView } from '../../state/index.ts'
 import type { App, AppContext, Services } from '../app-env.ts'
 import { describeRoute, queryInteger } from '../openapi.ts'
@@ -35,6 +36,7 @@ export function eventRoutes(app: App, services: Services): void {
   )
   app.openapi(events, async (context) => {
     const { sandbox, after, limit } = context.req.valid('query')
+    await requireVisible(services, context.get('caller'), sandbox)
     const filter = {
       tenantId: context.get('caller').tenantId,
       ...(sandbox === undefined ? {} : { sandboxId: sandbox }),
@@ -44,6 +46,15 @@ export function eventRoutes(app: App, services: Services): void {
     }
     const page = await services.events.page({ ...filter, after: after ?? 0, limit: limit ?? 100 })
     return context.json({ items: page.events.map(publicView), next: page.next, dropped: page.dropped }, 200)
+  })
+}
+
+/** A holder follows what was made under it, one sandbox at a time: the tenant's other events are not its own. */
+async function requireVisible({ controlPlane }: Services, caller: Caller, sandbox: string | undefined): Promise<void> {
+  if (caller.holder === null) return
+  if (sandbox !== undefined) return void (await controlPlane.get(caller, sandbox))
+  throw new HearthError('forbidden', 'a key that was delegated sees the events of one sandbox: name it', {
+    suggestion: 'Add `?sandbox=ID`.',
   })
 }
 

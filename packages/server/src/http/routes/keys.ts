@@ -1,6 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { createKeySchema, HearthError, keyViewSchema, newKeySchema, type KeyView } from '@hearth/contract'
+import type { Caller } from '../../control-plane.ts'
 import type { ApiKey } from '../../state/index.ts'
+import { planDelegation } from '../access/delegation.ts'
 import { requireWithin } from '../access/scopes.ts'
 import type { App, AppContext, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
@@ -9,7 +11,7 @@ import { describeRoute, jsonAnswer, jsonBody, noContent } from '../openapi.ts'
 const KEY_ID = /^key_[0-9a-z]{20}$/
 
 export function keyRoutes(app: App, services: Services): void {
-  const { keys, access } = services
+  const { keys } = services
   const create = describeRoute(
     {
       name: 'key.create',
@@ -25,8 +27,15 @@ export function keyRoutes(app: App, services: Services): void {
     },
   )
   app.openapi(create, async (context) => {
-    const { name, scopes = context.get('key').scopes, expiresInMs } = context.req.valid('json')
-    const { tenantId, scopes: own } = context.get('caller')
+    const { name, grant, expiresInMs, ...wanted } = context.req.valid('json')
+    const { tenantId, scopes: own, holder } = context.get('caller')
+    const maker = context.get('key')
+    if (grant !== undefined || holder !== null) {
+      const delegation = { name, grant: grant ?? {}, scopes: wanted.scopes, expiresAt: expiry(context, expiresInMs) }
+      const delegated = await keys.delegate(maker, planDelegation(maker, delegation))
+      return context.json({ ...keyView(delegated.key), key: delegated.token }, 201)
+    }
+    const { scopes = maker.scopes } = wanted
     requireWithin(own, scopes, 'the new key')
     const made = await keys.create({ tenantId, name, scopes, expiresAt: expiry(context, expiresInMs) })
     return context.json({ ...keyView(made.key), key: made.token }, 201)
@@ -41,12 +50,18 @@ export function keyRoutes(app: App, services: Services): void {
     },
   )
   app.openapi(list, async (context) => {
-    const found = await keys.list(context.get('caller').tenantId)
+    const caller = context.get('caller')
+    const found = (await keys.list(caller.tenantId)).filter((key) => isBelow(caller, key))
     return context.json({ items: found.map(keyView) }, 200)
   })
 
+  revokeRoute(app, services)
+}
+
+function revokeRoute(app: App, services: Services): void {
+  const { keys, access } = services
   const revoke = describeRoute(
-    { name: 'key.revoke', summary: 'Revoke a key', scope: 'keys' },
+    { name: 'key.revoke', summary: 'Revoke a key, and with it all that was made under it', scope: 'keys' },
     {
       method: 'delete',
       path: '/v1/keys/{id}',
@@ -55,15 +70,22 @@ export function keyRoutes(app: App, services: Services): void {
     },
   )
   app.openapi(revoke, async (context) => {
-    const { tenantId, scopes } = context.get('caller')
+    const caller = context.get('caller')
+    const { tenantId, scopes } = caller
     const { id } = context.req.valid('param')
     const found = KEY_ID.test(id) ? (await keys.list(tenantId)).find((key) => key.id === id) : undefined
-    if (found === undefined) throw new HearthError('not_found', 'there is no such key')
+    if (found === undefined || !isBelow(caller, found)) throw new HearthError('not_found', 'there is no such key')
     requireWithin(scopes, found.scopes, 'the key')
     await keys.revoke(tenantId, id)
-    access.keys.forget(id)
+    access.keys.forget()
+    await services.controlPlane.endOrphans()
     return context.body(null, 204)
   })
+}
+
+/** A holder knows of the keys that were made under it, and of its own. */
+function isBelow({ holder }: Caller, key: ApiKey): boolean {
+  return holder === null || (key.path?.startsWith(holder.path) ?? false)
 }
 
 /** A key does not outlive the one that made it. */
@@ -75,7 +97,7 @@ function expiry(context: AppContext, expiresInMs: number | undefined): number | 
 }
 
 export function keyView(key: ApiKey): KeyView {
-  const { id, name, scopes, createdAt, expiresAt, revokedAt, lastUsedAt } = key
+  const { id, name, scopes, createdAt, expiresAt, revokedAt, lastUsedAt, grant, sandboxId } = key
   return {
     id,
     name,
@@ -84,6 +106,9 @@ export function keyView(key: ApiKey): KeyView {
     expiresAt: time(expiresAt),
     revokedAt: time(revokedAt),
     lastUsedAt: time(lastUsedAt),
+    maker: key.path?.split('/').at(-3) ?? null,
+    sandbox: sandboxId,
+    grant,
   }
 }
 

@@ -48,7 +48,9 @@ export function policyRoutes(app: App, services: Services): void {
     },
   )
   app.openapi(record, async (context) => {
-    const { tenantId } = context.get('caller')
+    const caller = context.get('caller')
+    const { tenantId } = caller
+    if (caller.holder !== null) await services.controlPlane.get(caller, sandboxId(context))
     return context.json(await services.events.verify(tenantId, sandboxId(context)), 200)
   })
 }

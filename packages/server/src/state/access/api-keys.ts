@@ -1,7 +1,10 @@
 import type { Selectable } from 'kysely'
-import { HearthError, type Scope } from '@hearth/contract'
-import type { Database, Sources } from '../database/database.ts'
+import { BOUNDS, HearthError, type Grant, type SandboxId, type Scope } from '@hearth/contract'
+import { atomically, type Database, type Sources } from '../database/database.ts'
 import type { ApiKeysTable } from '../database/tables.ts'
+import { ALIVE_STATES } from '../lifecycle.ts'
+import { isBelowPath, keysOf, pathOf } from './key-path.ts'
+import { TenantRepository } from './tenants.ts'
 import { formatToken, hashSecret, matchesHash, newSecret, parseToken } from './key-token.ts'
 
 /** Use is written down at most this often, so that a busy key does not turn every read into a write. */
@@ -19,6 +22,12 @@ export interface ApiKey {
   readonly revokedAt: number | null
   /** To the minute. */
   readonly lastUsedAt: number | null
+  /** What it may do at the most; null for a key that was not delegated. */
+  readonly grant: Grant | null
+  /** The keys from the first maker to this one, each followed by `/`. */
+  readonly path: string | null
+  /** The only sandbox that it works from, and ends with. */
+  readonly sandboxId: SandboxId | null
 }
 
 export interface NewApiKey {
@@ -26,6 +35,12 @@ export interface NewApiKey {
   readonly name: string
   readonly scopes: readonly Scope[]
   readonly expiresAt?: number | null
+}
+
+/** A key that is a part of another one. */
+export interface DelegatedKey extends Omit<NewApiKey, 'tenantId'> {
+  readonly grant: Grant
+  readonly sandboxId?: SandboxId
 }
 
 export class ApiKeyRepository {
@@ -39,9 +54,47 @@ export class ApiKeyRepository {
 
   /** `token` is the only copy of the secret that there will ever be. */
   async create(input: NewApiKey): Promise<{ readonly key: ApiKey; readonly token: string }> {
+    return await this.#insert(this.#database, input, { granted: null, path: null, sandbox_id: null })
+  }
+
+  /**
+   * A key that ends with its maker at the latest: `unauthorized` when that does not work any more. Whether the grant is a part of the maker's
+   * is the caller's to check.
+   */
+  async delegate(maker: ApiKey, input: DelegatedKey): Promise<{ readonly key: ApiKey; readonly token: string }> {
+    const { tenantId } = maker
+    return await this.#inTurn(tenantId, async (database) => {
+      const [found] = await this.#find(database, [maker.id])
+      if (found === undefined || !this.#works(found)) throw new HearthError('unauthorized', 'this API key was revoked')
+      await this.#requireRoom(database, maker)
+      const { grant, sandboxId = null, ...rest } = input
+      const row = { granted: JSON.stringify(grant), path: pathOf(maker), sandbox_id: sandboxId }
+      return await this.#insert(database, { ...rest, tenantId }, row)
+    })
+  }
+
+  async #requireRoom(database: Database, maker: ApiKey): Promise<void> {
+    const made = await database.query
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('tenant_id', '=', maker.tenantId)
+      .where(isBelowPath('path', pathOf(maker)))
+      .where('revoked_at', 'is', null)
+      .execute()
+    const depth = keysOf(pathOf(maker)).length + 1
+    const own = made.filter((row) => this.#works(decode(row)) && keysOf(row.path ?? '').length === depth)
+    if (maker.grant === null || own.length < BOUNDS.delegatedKeys) return
+    throw new HearthError('too_many', `this key has made ${own.length} keys that still work, which is the most`)
+  }
+
+  async #insert(
+    { query }: Database,
+    input: NewApiKey,
+    { path, ...delegated }: Pick<Selectable<ApiKeysTable>, 'granted' | 'path' | 'sandbox_id'>,
+  ): Promise<{ readonly key: ApiKey; readonly token: string }> {
     const id = this.#sources.newId('key')
     const secret = newSecret()
-    const row = await this.#database.query
+    const row = await query
       .insertInto('api_keys')
       .values({
         id,
@@ -54,6 +107,8 @@ export class ApiKeyRepository {
         expires_at: input.expiresAt ?? null,
         revoked_at: null,
         last_used_at: null,
+        ...delegated,
+        path: path === null ? null : `${path}${id}/`,
       })
       .returningAll()
       .executeTakeFirstOrThrow()
@@ -106,17 +161,73 @@ export class ApiKeyRepository {
     return row !== undefined
   }
 
-  /** From the next request on the key is refused. Idempotent; `not_found` for the key of another tenant. */
+  /** Those of a path that work, the first maker first; `unauthorized` when one of them does not. */
+  async holders(path: string): Promise<ApiKey[]> {
+    const ids = keysOf(path)
+    const found = await this.#find(this.#database, ids)
+    const keys = ids.map((id) => found.find((key) => key.id === id))
+    return keys.map((key) => {
+      if (key === undefined || !this.#works(key)) throw new HearthError('unauthorized', 'this API key was revoked')
+      return key
+    })
+  }
+
+  /** The key that works from a sandbox alone; null when there is none. */
+  async ofSandbox(sandboxId: string): Promise<ApiKey | null> {
+    const query = this.#database.query.selectFrom('api_keys').selectAll().where('sandbox_id', '=', sandboxId)
+    const row = await query.where('revoked_at', 'is', null).executeTakeFirst()
+    return row === undefined ? null : decode(row)
+  }
+
+  /** From the next request on the key is refused, and all that were made below it. Idempotent; `not_found` for the key of another tenant. */
   async revoke(tenantId: string, id: string): Promise<ApiKey> {
-    const row = await this.#database.query
-      .updateTable('api_keys')
-      .set((set) => ({ revoked_at: set.fn.coalesce('revoked_at', set.val(this.#sources.now())) }))
-      .where('id', '=', id)
-      .where('tenant_id', '=', tenantId)
-      .returningAll()
-      .executeTakeFirst()
-    if (row === undefined) throw new HearthError('not_found', `there is no key ${id}`, { context: { key: id } })
-    return decode(row)
+    return await this.#inTurn(tenantId, async (database) => {
+      const [key] = (await this.#find(database, [id])).filter((found) => found.tenantId === tenantId)
+      if (key === undefined) throw new HearthError('not_found', `there is no key ${id}`, { context: { key: id } })
+      const rows = await database.query
+        .updateTable('api_keys')
+        .set((set) => ({ revoked_at: set.fn.coalesce('revoked_at', set.val(this.#sources.now())) }))
+        .where('tenant_id', '=', tenantId)
+        .where((where) => where.or([where('id', '=', id), isBelowPath('path', pathOf(key))]))
+        .returningAll()
+        .execute()
+      return rows.map(decode).find((row) => row.id === id) ?? key
+    })
+  }
+
+  /** Revokes those whose sandbox has ended, with all below them. */
+  async revokeBound(): Promise<void> {
+    const rows = await this.#database.query
+      .selectFrom('api_keys')
+      .select(['id', 'tenant_id'])
+      .where('sandbox_id', 'is not', null)
+      .where('revoked_at', 'is', null)
+      .where('sandbox_id', 'not in', (select) =>
+        select
+          .selectFrom('sandboxes')
+          .select('sandboxes.id')
+          .where('sandboxes.state', 'in', [...ALIVE_STATES]),
+      )
+      .execute()
+    for (const { id, tenant_id: tenantId } of rows) await this.revoke(tenantId, id)
+  }
+
+  /** Whoever makes keys below others and whoever ends those see each other: no key is made below one that was just revoked. */
+  async #inTurn<T>(tenantId: string, work: (database: Database) => Promise<T>): Promise<T> {
+    return await atomically(this.#database, async (database) => {
+      await new TenantRepository(database, this.#sources).lock(tenantId)
+      return await work(database)
+    })
+  }
+
+  async #find({ query }: Database, ids: readonly string[]): Promise<ApiKey[]> {
+    if (ids.length === 0) return []
+    const rows = await query.selectFrom('api_keys').selectAll().where('id', 'in', ids).execute()
+    return rows.map(decode)
+  }
+
+  #works({ revokedAt, expiresAt }: ApiKey): boolean {
+    return revokedAt === null && (expiresAt === null || expiresAt > this.#sources.now())
   }
 }
 
@@ -134,5 +245,8 @@ function decode(row: Selectable<ApiKeysTable>): ApiKey {
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    grant: row.granted === null ? null : (JSON.parse(row.granted) as Grant),
+    path: row.path,
+    sandboxId: row.sandbox_id as SandboxId | null,
   }
 }

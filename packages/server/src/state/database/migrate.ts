@@ -10,6 +10,7 @@ import { templateBuilds } from '../migrations/009-template-builds.ts'
 import { runs } from '../migrations/010-runs.ts'
 import { volumes } from '../migrations/011-volumes.ts'
 import { workspaces } from '../migrations/012-workspaces.ts'
+import { grants } from '../migrations/013-grants.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -23,6 +24,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '010-runs': runs,
   '011-volumes': volumes,
   '012-workspaces': workspaces,
+  '013-grants': grants,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

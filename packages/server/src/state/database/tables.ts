@@ -1,6 +1,7 @@
 import type { Generated } from 'kysely'
 import type { IdleAction, Lifetime, Scope, Rung, RunMessageKind, RunState, SandboxState } from '@hearth/contract'
 import type { WorkspaceTables } from './workspace-tables.ts'
+import type { DelegationColumns } from './delegation-columns.ts'
 
 /**
  * Every table, once, for both databases. Times are milliseconds since 1970 (`bigint` columns, decoded to numbers on both),
@@ -15,7 +16,7 @@ export interface TenantsTable {
   created_at: number
 }
 
-export interface ApiKeysTable {
+export interface ApiKeysTable extends DelegationColumns {
   id: string
   tenant_id: string
   name: string
@@ -59,6 +60,7 @@ export interface SandboxesTable {
   ended_at: number | null
   end_reason: string | null
   version: number
+  holder: string | null
 }
 
 /** One row for each pair of `sandboxes.metadata`: what filters search. */

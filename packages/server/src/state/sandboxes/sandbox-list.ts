@@ -1,5 +1,6 @@
 import { HearthError, type Rung, type SandboxId, type SandboxState, type SnapshotId } from '@hearth/contract'
 import type { Database } from '../database/database.ts'
+import { isBelowPath } from '../access/key-path.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { decodeSandbox, type SandboxRecord } from './sandbox-record.ts'
 
@@ -19,6 +20,8 @@ export interface SandboxFilter {
   readonly parentId?: SandboxId
   readonly originId?: SnapshotId
   readonly hostId?: string
+  /** Made with the delegated key of this path, or with one below it. */
+  readonly below?: string
 }
 
 export interface ListOptions extends SandboxFilter {
@@ -55,7 +58,7 @@ export async function listSandboxes(database: Database, options: ListOptions): P
 }
 
 function filtered(database: Database, filter: SandboxFilter) {
-  const { tenantId, states, rungs, parentId, originId, hostId } = filter
+  const { tenantId, states, rungs, parentId, originId, hostId, below } = filter
   let query = database.query.selectFrom('sandboxes').selectAll().where('state', '!=', 'deleted')
   if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId)
   if (states !== undefined) query = query.where('state', 'in', [...states])
@@ -63,6 +66,7 @@ function filtered(database: Database, filter: SandboxFilter) {
   if (parentId !== undefined) query = query.where('parent_id', '=', parentId)
   if (originId !== undefined) query = query.where('origin_id', '=', originId)
   if (hostId !== undefined) query = query.where('host_id', '=', hostId)
+  if (below !== undefined) query = query.where(isBelowPath('holder', below))
   for (const [key, value] of metadataPairs(filter)) {
     query = query.where('id', 'in', (select) =>
       select.selectFrom('sandbox_metadata').select('sandbox_id').where('key', '=', key).where('value', '=', value),

@@ -46,6 +46,8 @@ export interface SandboxRecord {
   readonly lastActiveAt: number
   readonly endedAt: number | null
   readonly endReason: string | null
+  /** The path of the delegated key that it was made with; null for one that was made with another. It ends with that key. */
+  readonly holder: string | null
   /** Counts the changes: what a compare-and-set compares. Activity does not count. */
   readonly version: number
 }
@@ -67,6 +69,7 @@ export interface NewSandbox {
   readonly parentId?: SandboxId | null
   readonly originId?: SnapshotId | null
   readonly hostId?: string | null
+  readonly holder?: string | null
 }
 
 /** What may change beside the state. A field that is left out stays. */
@@ -109,6 +112,7 @@ export function decodeSandbox(row: Selectable<SandboxesTable>): SandboxRecord {
     lastActiveAt: row.last_active_at,
     endedAt: row.ended_at,
     endReason: row.end_reason,
+    holder: row.holder,
     version: row.version,
   }
 }
@@ -135,6 +139,7 @@ export function encodeNewSandbox(input: NewSandbox, id: string, now: number): In
     ended_at: null,
     end_reason: null,
     version: 1,
+    holder: input.holder ?? null,
   }
 }
 

@@ -1,7 +1,9 @@
 import { HearthError, type SandboxId, type SandboxState } from '@hearth/contract'
 import { atomically, inBatches, type Database, type Sources } from '../database/database.ts'
+import { hasWorkingKey } from '../access/key-path.ts'
 import { ALIVE_STATES, assertTransition } from '../lifecycle.ts'
 import { compareAndSet, findSandbox, notFound, type SandboxVersion } from './compare-and-set.ts'
+import { countHoldings, type Holdings } from './holdings.ts'
 import { findLineage } from './lineage.ts'
 import { listSandboxes, type ListOptions, type SandboxFilter, type SandboxPage } from './sandbox-list.ts'
 import {
@@ -129,6 +131,24 @@ export class SandboxRepository {
     return countUsage(this.#database, tenantId)
   }
 
+  /** What all holders at or below this path have together. */
+  holdings(path: string): Promise<Holdings> {
+    return countHoldings(this.#database, path)
+  }
+
+  /** Alive on this host, and made with a key that does not work any more. */
+  async orphans(hostId: string): Promise<SandboxRecord[]> {
+    const rows = await this.#database.query
+      .selectFrom('sandboxes')
+      .selectAll()
+      .where('host_id', '=', hostId)
+      .where('holder', 'is not', null)
+      .where('state', 'in', [...ALIVE_STATES])
+      .where((where) => where.not(hasWorkingKey(this.#sources.now(), 'exactly')))
+      .execute()
+    return rows.map(decodeSandbox)
+  }
+
   /**
    * Removes tombstones that are older than this, and answers how many. The identifier stays unused all the same: it begins
    * with the millisecond in which it was made.
@@ -140,6 +160,8 @@ export class SandboxRepository {
         .select('id')
         .where('state', '=', 'deleted')
         .where('ended_at', '<', deletedBefore)
+        // What a holder has used counts for as long as anybody above it works.
+        .where((where) => where.not(hasWorkingKey(this.#sources.now(), 'or above')))
         .limit(limit)
       return await this.#database.query.deleteFrom('sandboxes').where('id', 'in', old).executeTakeFirst()
     })

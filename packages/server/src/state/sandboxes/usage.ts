@@ -1,9 +1,11 @@
 import { HearthError, type Quotas } from '@hearth/contract'
+import type { ApiKeyRepository } from '../access/api-keys.ts'
 import type { TenantRepository } from '../access/tenants.ts'
 import type { Database } from '../database/database.ts'
 import { MACHINE_STATES } from '../lifecycle.ts'
 import type { NewSnapshot, SnapshotRecord } from '../snapshots/snapshot-record.ts'
 import type { NewVolume, VolumeRecord } from '../volumes/volume-record.ts'
+import { requireHoldings, type Holdings } from './holdings.ts'
 import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 
 /** What a tenant holds, in the terms of its quotas. */
@@ -68,20 +70,24 @@ export async function countUsage(database: Database, tenantId: string): Promise<
 
 interface QuotaSession {
   readonly tenants: Pick<TenantRepository, 'lock'>
+  readonly apiKeys: Pick<ApiKeyRepository, 'holders'>
   readonly sandboxes: {
     usage(tenantId: string): Promise<Usage>
+    holdings(path: string): Promise<Holdings>
     insert(input: NewSandbox): Promise<SandboxRecord>
   }
 }
 
 /**
- * Inserts a sandbox unless its tenant would then hold more than its quota (`quota_exceeded`).
+ * Inserts a sandbox unless its tenant would then hold more than its quota (`quota_exceeded`), or who has delegated it more than its grant.
  * Only inside a transaction: the tenant's row stays locked until it ends, so that no two creates count the same room.
  */
 export async function createWithinQuota(session: QuotaSession, input: NewSandbox): Promise<SandboxRecord> {
   const { cpus, memoryBytes, diskBytes } = input.limits
   await requireQuota(session, input.tenantId, { sandboxes: 1, cpus, memoryBytes, diskBytes })
-  return await session.sandboxes.insert(input)
+  const record = await session.sandboxes.insert(input)
+  if (record.holder !== null) await requireHoldings(session, record.holder)
+  return record
 }
 
 /** The same for a snapshot. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { HearthError, type SandboxId, type Scope } from '@hearth/contract'
 import type { Caller } from '../../../control-plane.ts'
+import { callerOf, requireUndelegated } from '../../../http/access/authenticator.ts'
 import { effectiveScopes } from '../../../http/access/scopes.ts'
 import type { Operation } from '../../../http/operation.ts'
 import { markOf } from '../mark.ts'
@@ -70,6 +71,7 @@ export async function trafficAccess(
     keyId: `e2b traffic ${sandbox}`,
     scopes: TRAFFIC_SCOPES,
     requestId: operation.requestId,
+    holder: null,
   }
   return { caller: e2b.services.access.admit(found, operation), sandbox }
 }
@@ -98,7 +100,7 @@ export async function keyCaller(
   const key = await access.keys.find(tenantId, keyId)
   if (key === null) throw unauthorized()
   const scopes = effectiveScopes(key.scopes)
-  return access.admit({ tenantId, keyId, scopes, requestId: operation.requestId }, operation)
+  return access.admit(callerOf(requireUndelegated(key), scopes, operation), operation)
 }
 
 async function signerOf(e2b: E2b, sandbox: SandboxId, signature: string, text: SignedText): Promise<Grant | null> {

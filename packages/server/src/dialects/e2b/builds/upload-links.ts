@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HearthError } from '@hearth/contract'
 import { readBody } from '../../../http/bodies/read-body.ts'
+import { callerOf, requireUndelegated } from '../../../http/access/authenticator.ts'
 import { effectiveScopes, requireScope } from '../../../http/access/scopes.ts'
 import type { Operation } from '../../../http/operation.ts'
 import { sendEmpty } from '../../answers.ts'
@@ -38,10 +39,8 @@ export async function handleUpload(
     const key = await access.keys.find(tenantId, keyId)
     if (key === null) throw new HearthError('unauthorized', 'the key of this link is gone')
     const scopes = effectiveScopes(key.scopes)
-    requireScope(
-      access.admit({ tenantId, keyId, scopes, requestId: operation.requestId }, operation).scopes,
-      'sandbox:write',
-    )
+    const caller = callerOf(requireUndelegated(key), scopes, operation)
+    requireScope(access.admit(caller, operation).scopes, 'sandbox:write')
     if (issued < Date.now() - LINK_MS) throw new HearthError('unauthorized', 'the link has expired')
     const since = await e2b.buildFiles.present(tenantId, hash)
     if (since !== null && since >= issued) throw new HearthError('conflict', 'the link was used already')

@@ -55,7 +55,8 @@ export class AutoPauses {
   }
 
   async #due(tenantId: string, id: string): Promise<void> {
-    const caller: Caller = { tenantId, keyId: 'e2b', scopes: new Set(['sandbox:write']), requestId: newId('req') }
+    const scopes = new Set(['sandbox:write'] as const)
+    const caller: Caller = { tenantId, keyId: 'e2b', scopes, requestId: newId('req'), holder: null }
     try {
       const view = await this.#plane.get(caller, id)
       if (endOf(view) > Date.now()) return this.watch(tenantId, view)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HearthError } from '@hearth/contract'
+import { requireUndelegated } from '../../../http/access/authenticator.ts'
 import { requireScope } from '../../../http/access/scopes.ts'
 import type { Operation } from '../../../http/operation.ts'
 import { apiKey } from '../access/api-key.ts'
@@ -48,7 +49,7 @@ export async function handleControlPlane(
       return sendEmpty(outgoing, 204)
     }
     const { access } = e2b.services
-    const caller = access.caller(await access.verify(apiKey(incoming.headers), incoming), operation)
+    const caller = access.caller(requireUndelegated(await access.verify(apiKey(incoming.headers), incoming)), operation)
     const { route, parameters } = find(incoming.method ?? 'GET', path)
     operation.name = route.name
     if (route.scope !== null) requireScope(caller.scopes, route.scope)
