@@ -33,7 +33,7 @@ async function measureState(url: string): Promise<StateReport> {
     const { tenantId, records, createMs } = await fill(store)
     const list = await times(LISTS, async () => {
       const page = await store.sandboxes.list({ tenantId, limit: ROWS })
-      if (page.sandboxes.length !== ROWS) throw new Error(`listed ${page.sandboxes.length} of ${ROWS}`)
+      if (page.items.length !== ROWS) throw new Error(`listed ${page.items.length} of ${ROWS}`)
     })
     const filtered = await times(LISTS, () =>
       store.sandboxes.list({ tenantId, metadata: { user: 'user-3', purpose: 'bench' } }),

@@ -172,7 +172,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
       ...(states === undefined ? {} : { states }),
       ...(rung === null ? {} : { rungs: [rung] }),
     })
-    return { items: page.sandboxes.map(toView), next: page.next }
+    return { items: page.items.map(toView), next: page.next }
   }
 
   async renew(caller: Caller, id: string, ttlMs: number): Promise<SandboxView> {

@@ -34,8 +34,8 @@ export class LocalSnapshots implements SnapshotControl {
     if (caller.holder !== null) return { items: [], next: null }
     const { limit, cursor } = query
     const options = { limit, ...(cursor === null ? {} : { cursor }) }
-    const { snapshots, next } = await this.#context.store.snapshots.list(caller.tenantId, options)
-    return { items: snapshots.map(infoOf), next }
+    const { items, next } = await this.#context.store.snapshots.list(caller.tenantId, options)
+    return { items: items.map(infoOf), next }
   }
 
   async get(caller: Caller, snapshot: string): Promise<SnapshotInfo> {

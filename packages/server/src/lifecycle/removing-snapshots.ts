@@ -20,7 +20,7 @@ export async function removeSnapshot(context: Context, record: SnapshotRecord): 
 /** A sandbox that was made of it still lives. Also of the point of a fork, which is nobody's to remove. */
 export async function requireUnused(context: Context, tenantId: string, id: SnapshotId): Promise<void> {
   const filter = { tenantId, originId: id, states: ALIVE_STATES, limit: 1 }
-  const [user] = (await context.store.sandboxes.list(filter)).sandboxes
+  const [user] = (await context.store.sandboxes.list(filter)).items
   if (user === undefined) return
   throw new HearthError('snapshot_in_use', `sandbox ${user.id} was made of snapshot ${id}`, {
     context: { snapshot: id, sandbox: user.id },

@@ -6,7 +6,7 @@ export type { Tenant, TenantRepository } from './access/tenants.ts'
 export type { ApiKey, ApiKeyRepository, DelegatedKey, NewApiKey } from './access/api-keys.ts'
 export type { SandboxVersion } from './sandboxes/compare-and-set.ts'
 export type { NewSandbox, SandboxPatch, SandboxRecord, StoredSpec } from './sandboxes/sandbox-record.ts'
-export { LIST_LIMIT, type ListOptions, type SandboxFilter, type SandboxPage } from './sandboxes/sandbox-list.ts'
+export type { ListOptions, SandboxFilter } from './sandboxes/sandbox-list.ts'
 export type { SandboxRepository } from './sandboxes/sandboxes.ts'
 export { requireHoldings, type Holdings } from './sandboxes/holdings.ts'
 export {
@@ -17,9 +17,9 @@ export {
   type Usage,
 } from './sandboxes/usage.ts'
 export type { NewSnapshot, SnapshotRecord, SnapshotState } from './snapshots/snapshot-record.ts'
-export type { SnapshotPage, SnapshotRepository } from './snapshots/snapshots.ts'
+export type { SnapshotRepository } from './snapshots/snapshots.ts'
 export { VOLUME_TRANSITIONS, type NewVolume, type VolumeRecord, type VolumeState } from './volumes/volume-record.ts'
-export type { VolumePage, VolumeRepository } from './volumes/volumes.ts'
+export type { VolumeRepository } from './volumes/volumes.ts'
 export type { ClaimOptions } from './operations/claim.ts'
 export {
   stepText,
@@ -40,7 +40,6 @@ export { MOST_WEBHOOKS, type WebhookRepository } from './webhooks/webhooks.ts'
 export type { NewTemplateBuild, TemplateBuild } from './templates/template-build-record.ts'
 export { ABANDONED_MS, type TemplateBuildRepository } from './templates/template-builds.ts'
 export type { NewRun } from './runs/run-record.ts'
-export type { RunPage } from './runs/run-list.ts'
 export type { RunRepository } from './runs/runs.ts'
 export type { Host, HostRepository } from './hosts.ts'
 export { canRepositoryBecome, canWorkspaceBecome } from './workspaces/states.ts'

@@ -66,8 +66,8 @@ it('brings a database of before snapshots up to date', async () => {
   await using store = await database.connect()
   const tenant = await store.tenants.findByName('old')
   expect(tenant?.quotas).toEqual({ ...DEFAULT_QUOTAS, sandboxes: 3 })
-  expect(await store.sandboxes.list({ tenantId: tenant?.id ?? '' })).toEqual({ sandboxes: [], next: null })
-  expect(await store.snapshots.list(tenant?.id ?? '', { limit: 1 })).toEqual({ snapshots: [], next: null })
+  expect(await store.sandboxes.list({ tenantId: tenant?.id ?? '' })).toEqual({ items: [], next: null })
+  expect(await store.snapshots.list(tenant?.id ?? '', { limit: 1 })).toEqual({ items: [], next: null })
 })
 
 it('refuses a url that it does not know without repeating it', async () => {

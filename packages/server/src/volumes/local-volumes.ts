@@ -33,7 +33,7 @@ export class LocalVolumes implements VolumeControl {
     this.#requireOpen()
     const { limit, cursor } = query
     const options = { limit, ...(cursor === null ? {} : { cursor }) }
-    const { volumes, next } = await this.#context.store.volumes.list(caller.tenantId, options)
+    const { items: volumes, next } = await this.#context.store.volumes.list(caller.tenantId, options)
     const items: VolumeView[] = []
     for (let begin = 0; begin < volumes.length; begin += LOOKED_AT_ONCE) {
       const some = volumes.slice(begin, begin + LOOKED_AT_ONCE)

@@ -101,6 +101,6 @@ export function describeDelegatedKeys(options: QuotaSuiteOptions): void {
     await store.apiKeys.revokeBound()
     expect(new Set((await store.sandboxes.orphans('host-a')).map(({ id }) => id))).toEqual(new Set([mine.id, other.id]))
     expect(await store.apiKeys.ofSandbox(home.id)).toBeNull()
-    expect((await store.sandboxes.list({ tenantId: tenant.id, below: bound.key.path ?? '' })).sandboxes).toHaveLength(1)
+    expect((await store.sandboxes.list({ tenantId: tenant.id, below: bound.key.path ?? '' })).items).toHaveLength(1)
   })
 }

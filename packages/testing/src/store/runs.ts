@@ -58,14 +58,14 @@ export function describeRuns(options: StoreSuiteOptions): void {
     advance(5)
     const child = await store.runs.create(own.id, { ...GIVEN, parent: run.id, metadata: {} })
     const ids = async (filter: object): Promise<string[]> =>
-      (await store.runs.list(own.id, filter)).runs.map(({ id }) => id)
+      (await store.runs.list(own.id, filter)).items.map(({ id }) => id)
     expect(await ids({})).toEqual([child.run.id, run.id])
     expect(await ids({ parent: run.id })).toEqual([child.run.id])
     expect(await ids({ metadata: GIVEN.metadata })).toEqual([run.id])
     expect(await ids({ state: 'paused' })).toEqual([])
     const page = await store.runs.list(own.id, { limit: 1 })
     expect(await ids({ limit: 1, cursor: page.next ?? '' })).toEqual([run.id])
-    expect((await store.runs.list(other.id)).runs).toEqual([])
+    expect((await store.runs.list(other.id)).items).toEqual([])
     await expectRefusal(store.runs.create(other.id, { ...GIVEN, parent: run.id }), 'run_not_found')
   })
 
@@ -79,7 +79,7 @@ export function describeRuns(options: StoreSuiteOptions): void {
     await expectRefusal(store.runs.create(id, { ...given, owner: 'two' }), 'conflict')
     await store.runs.append(id, given.id, 2, numbered(0, BEGIN))
     await expectRefusal(store.runs.create(id, given), 'conflict')
-    expect((await store.runs.list(id)).runs).toHaveLength(1)
+    expect((await store.runs.list(id)).items).toHaveLength(1)
   })
 
   it('is written down by one at a time, without a gap', async () => {
@@ -213,7 +213,7 @@ export function describeRuns(options: StoreSuiteOptions): void {
       for (let count = 0; count < BOUNDS.liveRuns; count++) await session.runs.create(id, given)
     })
     await expectRefusal(store.runs.create(id, given), 'quota_exceeded')
-    const [last] = (await store.runs.list(id, { limit: 1 })).runs
+    const [last] = (await store.runs.list(id, { limit: 1 })).items
     await store.runs.append(id, last?.id ?? ('' as RunId), 1, numbered(0, BEGIN, END))
     await store.runs.create(id, given)
   })

@@ -19,7 +19,7 @@ export function describeSandboxList(options: StoreSuiteOptions): void {
     let cursor: string | null = null
     do {
       const page = await store.sandboxes.list({ tenantId: owner.id, limit: 7, ...(cursor === null ? {} : { cursor }) })
-      seen.push(...page.sandboxes.map(({ id }) => id))
+      seen.push(...page.items.map(({ id }) => id))
       cursor = page.next
       advance(1)
       await sandbox(owner)
@@ -33,7 +33,7 @@ export function describeSandboxList(options: StoreSuiteOptions): void {
     const owner = await tenant()
     for (let index = 0; index < 4; index++) await sandbox(owner)
     const page = await store.sandboxes.list({ limit: 4 })
-    expect(page).toMatchObject({ next: null, sandboxes: { length: 4 } })
+    expect(page).toMatchObject({ next: null, items: { length: 4 } })
   })
 
   it('filters by everything together', async () => {
@@ -91,6 +91,6 @@ export function describeSandboxList(options: StoreSuiteOptions): void {
 }
 
 async function idsOf(store: Store, filter: ListOptions): Promise<string[]> {
-  const { sandboxes } = await store.sandboxes.list(filter)
+  const { items: sandboxes } = await store.sandboxes.list(filter)
   return sandboxes.map(({ id }) => id).toSorted()
 }

@@ -95,9 +95,9 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
     const deleted = await store.sandboxes.transition(deleting, 'deleted')
     await expectRefusal(store.sandboxes.get(record.id), 'sandbox_not_found')
     expect(await store.sandboxes.find(record.id)).toBeNull()
-    expect((await store.sandboxes.list({ tenantId: owner.id })).sandboxes).toEqual([])
-    expect((await store.sandboxes.list({ metadata: { a: 'b' } })).sandboxes).toEqual([])
-    expect((await store.sandboxes.list({ states: ['deleted'] })).sandboxes).toEqual([])
+    expect((await store.sandboxes.list({ tenantId: owner.id })).items).toEqual([])
+    expect((await store.sandboxes.list({ metadata: { a: 'b' } })).items).toEqual([])
+    expect((await store.sandboxes.list({ states: ['deleted'] })).items).toEqual([])
     expect(await store.sandboxes.usage(owner.id)).toEqual({
       sandboxes: 0,
       cpus: 0,

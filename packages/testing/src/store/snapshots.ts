@@ -89,7 +89,7 @@ export function describeStoredSnapshots(options: StoreSuiteOptions): void {
     await store.snapshots.insert(newSnapshot(owner))
     const first = await store.snapshots.list(owner.id, { limit: 3 })
     const second = await store.snapshots.list(owner.id, { limit: 3, cursor: first.next ?? '' })
-    const listed = [...first.snapshots, ...second.snapshots].map(({ id }) => id)
+    const listed = [...first.items, ...second.items].map(({ id }) => id)
     expect(new Set(listed)).toEqual(new Set(made.map(({ id }) => id)))
     expect([listed.length, second.next]).toEqual([5, null])
     expect(await store.sandboxes.usage(owner.id)).toMatchObject({ sandboxes: 0, snapshots: 6, diskBytes: 5 * 120 + 50 })

@@ -28,7 +28,7 @@ export function describeTransactions(options: StoreSuiteOptions): void {
       throw new Error('on purpose')
     })
     await expect(failing).rejects.toThrow('on purpose')
-    expect((await store.sandboxes.list()).sandboxes).toEqual([])
+    expect((await store.sandboxes.list()).items).toEqual([])
     expect((await store.operations.begin({ tenantId: owner.id, kind: 'create', idempotencyKey: 'key' })).created).toBe(
       true,
     )

@@ -73,7 +73,7 @@ export function describeStoredVolumes(options: StoreSuiteOptions): void {
     const begun = await store.volumes.insert(newVolume(owner))
     const first = await store.volumes.list(owner.id, { limit: 3 })
     const second = await store.volumes.list(owner.id, { limit: 3, cursor: first.next ?? '' })
-    const listed = [...first.volumes, ...second.volumes].map(({ id }) => id)
+    const listed = [...first.items, ...second.items].map(({ id }) => id)
     expect(new Set(listed)).toEqual(new Set(made.map(({ id }) => id)))
     expect([listed.length, second.next]).toEqual([5, null])
     expect(await store.sandboxes.usage(owner.id)).toMatchObject({ sandboxes: 0, volumes: 6, diskBytes: 300 })

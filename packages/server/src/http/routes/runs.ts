@@ -78,7 +78,7 @@ export function runRoutes(app: App, services: Services): void {
     const given = Object.entries(context.req.valid('query')).filter(([, value]) => value !== undefined)
     const options = { ...Object.fromEntries(given), metadata: metadataFilter(context) }
     const page = await runs.list(context.get('caller').tenantId, options)
-    return context.json({ items: page.runs.map(runView), next: page.next }, 200)
+    return context.json({ items: page.items.map(runView), next: page.next }, 200)
   })
 
   oneRoute(app, services)

@@ -1,7 +1,6 @@
 import { HearthError, type RunId, type RunInfo, type RunState } from '@hearth/contract'
 import type { Database } from '../database/database.ts'
-import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
-import { LIST_LIMIT } from '../sandboxes/sandbox-list.ts'
+import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
 import { decodeRun } from './run-record.ts'
 
 const MAXIMUM_METADATA_FILTERS = 16
@@ -14,36 +13,15 @@ export interface RunFilter {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-export interface RunListOptions extends RunFilter {
-  readonly limit?: number
-  readonly cursor?: string
-}
-
-export interface RunPage {
-  /** Newest first. */
-  readonly runs: readonly RunInfo[]
-  readonly next: string | null
-}
+export interface RunListOptions extends RunFilter, PageOptions {}
 
 export async function listRuns(
   database: Database,
   tenantId: string,
   options: RunListOptions,
   now: number,
-): Promise<RunPage> {
-  const { limit = LIST_LIMIT.default, cursor } = options
-  let query = filtered(database, tenantId, options).orderBy('created_at', 'desc').orderBy('id', 'desc')
-  if (cursor !== undefined) {
-    const { createdAt, id } = decodeCursor(cursor)
-    query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(createdAt, id)))
-  }
-  // One more than asked for tells whether there is a next page.
-  const rows = await query.limit(limit + 1).execute()
-  const last = rows[limit - 1]
-  return {
-    runs: rows.slice(0, limit).map((row) => decodeRun(row, now)),
-    next: rows.length > limit && last !== undefined ? encodeCursor({ createdAt: last.created_at, id: last.id }) : null,
-  }
+): Promise<Page<RunInfo>> {
+  return await newestFirst(filtered(database, tenantId, options), options, (row) => decodeRun(row, now))
 }
 
 function filtered(database: Database, tenantId: string, { state, parent, sandbox, metadata = {} }: RunFilter) {

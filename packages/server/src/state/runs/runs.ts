@@ -15,7 +15,8 @@ import { waitForWakeUp } from '../events/wake-ups.ts'
 import { notifyRun, runKey, type RunChanges } from './run-changes.ts'
 import { appendEvents, eventPage, findRun, type Appended, type RunEventPage } from './run-events.ts'
 import { releaseLease, renewLease, requireLease, takeLease, type TakeOptions } from './run-leases.ts'
-import { listRuns, type RunListOptions, type RunPage } from './run-list.ts'
+import type { Page } from '../database/page.ts'
+import { listRuns, type RunListOptions } from './run-list.ts'
 import { decodeMessage, decodeRun, type NewRun } from './run-record.ts'
 
 /** Events or messages that a follower reads at once. */
@@ -87,7 +88,7 @@ export class RunRepository {
     return decodeRun(await findRun(this.#parts.database, tenantId, run), this.#parts.sources.now())
   }
 
-  async list(tenantId: string, options: RunListOptions = {}): Promise<RunPage> {
+  async list(tenantId: string, options: RunListOptions = {}): Promise<Page<RunInfo>> {
     return await listRuns(this.#parts.database, tenantId, options, this.#parts.sources.now())
   }
 

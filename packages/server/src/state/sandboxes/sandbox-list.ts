@@ -1,10 +1,8 @@
 import { HearthError, type Rung, type SandboxId, type SandboxState, type SnapshotId } from '@hearth/contract'
 import type { Database } from '../database/database.ts'
 import { isBelowPath } from '../access/key-path.ts'
-import { decodeCursor, encodeCursor } from './cursor.ts'
+import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
 import { decodeSandbox, type SandboxRecord } from './sandbox-record.ts'
-
-export const LIST_LIMIT = { default: 100, maximum: 1000 } as const
 
 /** More pairs than this in one filter are refused: each is a search of its own. */
 const MAXIMUM_METADATA_FILTERS = 16
@@ -24,37 +22,12 @@ export interface SandboxFilter {
   readonly below?: string
 }
 
-export interface ListOptions extends SandboxFilter {
-  /** 1 to 1000, default 100. */
-  readonly limit?: number
-  /** `next` of the page before. */
-  readonly cursor?: string
-}
+export interface ListOptions extends SandboxFilter, PageOptions {}
 
-export interface SandboxPage {
-  /** Newest first. */
-  readonly sandboxes: readonly SandboxRecord[]
-  /** Null on the last page. */
-  readonly next: string | null
-}
-
-export async function listSandboxes(database: Database, options: ListOptions): Promise<SandboxPage> {
-  const limit = options.limit ?? LIST_LIMIT.default
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIST_LIMIT.maximum) {
-    throw new HearthError('invalid_request', `limit: must be between 1 and ${LIST_LIMIT.maximum}`)
-  }
+export async function listSandboxes(database: Database, options: ListOptions): Promise<Page<SandboxRecord>> {
   // A list of no states has no rows; Postgres has no syntax for it.
-  if (options.states?.length === 0 || options.rungs?.length === 0) return { sandboxes: [], next: null }
-  let query = filtered(database, options).orderBy('created_at', 'desc').orderBy('id', 'desc')
-  if (options.cursor !== undefined) {
-    const { createdAt, id } = decodeCursor(options.cursor)
-    query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(createdAt, id)))
-  }
-  // One more than asked for tells whether there is a next page.
-  const rows = await query.limit(limit + 1).execute()
-  const sandboxes = rows.slice(0, limit).map(decodeSandbox)
-  const last = sandboxes.at(-1)
-  return { sandboxes, next: rows.length > limit && last !== undefined ? encodeCursor(last) : null }
+  if (options.states?.length === 0 || options.rungs?.length === 0) return { items: [], next: null }
+  return await newestFirst(filtered(database, options), options, decodeSandbox)
 }
 
 function filtered(database: Database, filter: SandboxFilter) {

@@ -5,7 +5,8 @@ import { ALIVE_STATES, assertTransition } from '../lifecycle.ts'
 import { compareAndSet, findSandbox, notFound, type SandboxVersion } from './compare-and-set.ts'
 import { countHoldings, type Holdings } from './holdings.ts'
 import { findLineage } from './lineage.ts'
-import { listSandboxes, type ListOptions, type SandboxFilter, type SandboxPage } from './sandbox-list.ts'
+import type { Page } from '../database/page.ts'
+import { listSandboxes, type ListOptions, type SandboxFilter } from './sandbox-list.ts'
 import {
   decodeSandbox,
   encodeNewSandbox,
@@ -57,7 +58,7 @@ export class SandboxRepository {
   }
 
   /** A page, newest first. Rows that are inserted while a client pages neither repeat nor hide another. */
-  list(options: ListOptions = {}): Promise<SandboxPage> {
+  list(options: ListOptions = {}): Promise<Page<SandboxRecord>> {
     return listSandboxes(this.#database, options)
   }
 
@@ -70,8 +71,12 @@ export class SandboxRepository {
   async *scan(filter: SandboxFilter = {}): AsyncGenerator<SandboxRecord> {
     let cursor: string | null = null
     do {
-      const page: SandboxPage = await this.list({ ...filter, limit: SCAN_PAGE, ...(cursor === null ? {} : { cursor }) })
-      yield* page.sandboxes
+      const page: Page<SandboxRecord> = await this.list({
+        ...filter,
+        limit: SCAN_PAGE,
+        ...(cursor === null ? {} : { cursor }),
+      })
+      yield* page.items
       cursor = page.next
     } while (cursor !== null)
   }

@@ -1,13 +1,7 @@
 import { HearthError, nameTaken, type SnapshotId, type SnapshotInfo } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
-import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
+import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
 import { decodeSnapshot, type NewSnapshot, type SnapshotRecord, type SnapshotState } from './snapshot-record.ts'
-
-export interface SnapshotPage {
-  /** Newest first. */
-  readonly snapshots: readonly SnapshotRecord[]
-  readonly next: string | null
-}
 
 export class SnapshotRepository {
   readonly #database: Database
@@ -78,24 +72,9 @@ export class SnapshotRepository {
     return row === undefined ? null : decodeSnapshot(row)
   }
 
-  async list(tenantId: string, options: { readonly limit: number; readonly cursor?: string }): Promise<SnapshotPage> {
-    const { limit, cursor } = options
-    let query = this.#database.query
-      .selectFrom('snapshots')
-      .selectAll()
-      .where('tenant_id', '=', tenantId)
-      .where('state', '=', 'ready')
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-    if (cursor !== undefined) {
-      const { createdAt, id } = decodeCursor(cursor)
-      query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(createdAt, id)))
-    }
-    // One more than asked for tells whether there is a next page.
-    const rows = await query.limit(limit + 1).execute()
-    const snapshots = rows.slice(0, limit).map(decodeSnapshot)
-    const last = snapshots.at(-1)
-    return { snapshots, next: rows.length > limit && last !== undefined ? encodeCursor(last) : null }
+  async list(tenantId: string, options: PageOptions): Promise<Page<SnapshotRecord>> {
+    const query = this.#database.query.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId)
+    return await newestFirst(query.where('state', '=', 'ready'), options, decodeSnapshot)
   }
 
   /** Those of a host that are in one of these states, oldest first. */

@@ -1,6 +1,6 @@
 import { HearthError, type SandboxId, type VolumeId } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
-import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
+import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
 import {
   decodeVolume,
   VOLUME_TRANSITIONS,
@@ -11,12 +11,6 @@ import {
 
 /** Those that somebody is told of. */
 const SHOWN = ['ready', 'lost'] as const
-
-export interface VolumePage {
-  /** Newest first. */
-  readonly volumes: readonly VolumeRecord[]
-  readonly next: string | null
-}
 
 export class VolumeRepository {
   readonly #database: Database
@@ -72,24 +66,9 @@ export class VolumeRepository {
     return row === undefined ? null : decodeVolume(row)
   }
 
-  async list(tenantId: string, options: { readonly limit: number; readonly cursor?: string }): Promise<VolumePage> {
-    const { limit, cursor } = options
-    let query = this.#database.query
-      .selectFrom('volumes')
-      .selectAll()
-      .where('tenant_id', '=', tenantId)
-      .where('state', 'in', SHOWN)
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-    if (cursor !== undefined) {
-      const { createdAt, id } = decodeCursor(cursor)
-      query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(createdAt, id)))
-    }
-    // One more than asked for tells whether there is a next page.
-    const rows = await query.limit(limit + 1).execute()
-    const volumes = rows.slice(0, limit).map(decodeVolume)
-    const last = volumes.at(-1)
-    return { volumes, next: rows.length > limit && last !== undefined ? encodeCursor(last) : null }
+  async list(tenantId: string, options: PageOptions): Promise<Page<VolumeRecord>> {
+    const query = this.#database.query.selectFrom('volumes').selectAll().where('tenant_id', '=', tenantId)
+    return await newestFirst(query.where('state', 'in', SHOWN), options, decodeVolume)
   }
 
   /** All of a host, oldest first. */

@@ -2,7 +2,7 @@ import type { Updateable } from 'kysely'
 import { BOUNDS, HearthError, type RepositoryId, type RepositoryState } from '@hearth/contract'
 import { atomically, type Database, type Sources } from '../database/database.ts'
 import type { RepositoriesTable } from '../database/workspace-tables.ts'
-import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
+import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
 import { decodeRepository, type NewRepository, type RepositoryRecord } from './repository-record.ts'
 import { refusedMove, repositorySources } from './states.ts'
 
@@ -101,25 +101,9 @@ export class RepositoryTable {
       .execute()
   }
 
-  /** Newest first. */
-  async list(
-    tenantId: string,
-    { limit, cursor }: { readonly limit: number; readonly cursor?: string },
-  ): Promise<{ readonly items: readonly RepositoryRecord[]; readonly next: string | null }> {
-    let query = this.#database.query
-      .selectFrom('repositories')
-      .selectAll()
-      .where('tenant_id', '=', tenantId)
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-    if (cursor !== undefined) {
-      const { createdAt, id } = decodeCursor(cursor)
-      query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(createdAt, id)))
-    }
-    const rows = await query.limit(limit + 1).execute()
-    const items = rows.slice(0, limit).map(decodeRepository)
-    const last = items.at(-1)
-    return { items, next: rows.length > limit && last !== undefined ? encodeCursor(last) : null }
+  async list(tenantId: string, options: PageOptions): Promise<Page<RepositoryRecord>> {
+    const query = this.#database.query.selectFrom('repositories').selectAll().where('tenant_id', '=', tenantId)
+    return await newestFirst(query, options, decodeRepository)
   }
 
   /** Those of a host in one of these states, the longest unused first. */

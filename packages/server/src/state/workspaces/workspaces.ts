@@ -8,7 +8,7 @@ import {
 } from '@hearth/contract'
 import { atomically, type Database, type Sources } from '../database/database.ts'
 import { ALIVE_STATES } from '../lifecycle.ts'
-import { decodeCursor, encodeCursor } from '../sandboxes/cursor.ts'
+import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
 import { requireQuota } from '../sandboxes/usage.ts'
 import type { VolumeRepository } from '../volumes/volumes.ts'
 import { refusedMove, workspaceSources } from './states.ts'
@@ -140,26 +140,9 @@ export class WorkspaceTable {
       )
   }
 
-  /** Newest first. */
-  async list(
-    tenantId: string,
-    { limit, cursor }: { readonly limit: number; readonly cursor?: string },
-  ): Promise<{ readonly items: readonly WorkspaceRecord[]; readonly next: string | null }> {
-    let query = this.#database.query
-      .selectFrom('workspaces')
-      .selectAll()
-      .where('tenant_id', '=', tenantId)
-      .where('state', '!=', 'deleting')
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-    if (cursor !== undefined) {
-      const { createdAt, id } = decodeCursor(cursor)
-      query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(createdAt, id)))
-    }
-    const rows = await query.limit(limit + 1).execute()
-    const items = rows.slice(0, limit).map(decodeWorkspace)
-    const last = items.at(-1)
-    return { items, next: rows.length > limit && last !== undefined ? encodeCursor(last) : null }
+  async list(tenantId: string, options: PageOptions): Promise<Page<WorkspaceRecord>> {
+    const query = this.#database.query.selectFrom('workspaces').selectAll().where('tenant_id', '=', tenantId)
+    return await newestFirst(query.where('state', '!=', 'deleting'), options, decodeWorkspace)
   }
 
   /** Which of these sandboxes live. */
