@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,16 +8,13 @@ import { expectRefusal } from '@hearth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { collectBaked } from '../packages/engine/src/drivers/microvm/baked-store.ts'
 import { ladder } from './support/ladder.ts'
+import { list } from './support/small-store.ts'
 
 const hearth = new Hearth({ spareKeepers: 0 })
 const { paths } = hearth
 const steps = await ladder(hearth)
 const able = steps.flatMap(({ rung, probe }) => (probe.available && probe.capabilities.memory ? [rung] : []))
 afterAll(() => hearth.dispose())
-
-function list(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory) : []
-}
 
 /** Processes that were told of a path. */
 function namedBy(path: string): string[] {

@@ -1,17 +1,14 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ensureStore, Hearth, removeStore } from '@hearth/engine'
+import { Hearth } from '@hearth/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ladder } from './support/ladder.ts'
+import { list, makeSmallStore, removeSmallStore } from './support/small-store.ts'
 import { Victim } from './support/victim.ts'
 
 const CHILDREN = 3
 const root = process.getuid?.() === 0
-
-function list(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory) : []
-}
 
 /** What can be seen of a capture and of a fork from outside, in the order in which it appears. */
 const MOMENTS: Readonly<Record<string, (home: string, parent: string) => boolean>> = {
@@ -41,17 +38,8 @@ const available = await (async () => {
 describe.skipIf(!root).each(available.slice(0, 1))('kill -9 of the engine on %s', (rung) => {
   const home = mkdtempSync(join(tmpdir(), 'hearth-fork-crash-'))
 
-  beforeAll(async () => {
-    // The store that forks are fast on, small.
-    await using hearth = new Hearth({ home, spareKeepers: 0 })
-    await ensureStore(hearth.paths, { ...process.env, HEARTH_STORE_SIZE: '512M' })
-    await (await hearth.create({ rung, template: 'host' })).kill()
-  }, 60_000)
-
-  afterAll(async () => {
-    await removeStore(new Hearth({ home }).paths)
-    rmSync(home, { recursive: true, force: true })
-  }, 60_000)
+  beforeAll(async () => await makeSmallStore(home, rung), 60_000)
+  afterAll(async () => await removeSmallStore(home), 60_000)
 
   test.each(Object.entries(MOMENTS))('in a fork, when %s: no half children, no lost parent', async (_name, seen) => {
     const victim = new Victim(home, rung, 'fork')

@@ -1,19 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ensureStore, Hearth, removeStore } from '@hearth/engine'
+import { Hearth } from '@hearth/engine'
 import { expectRefusal } from '@hearth/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ladder } from './support/ladder.ts'
+import { list, makeSmallStore, removeSmallStore } from './support/small-store.ts'
 import { Victim } from './support/victim.ts'
 
 const root = process.getuid?.() === 0
-
-function list(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory) : []
-}
 
 /** What can be seen of a hibernation and of a wake from outside, in the order in which it appears. */
 const MOMENTS: Readonly<Record<'hibernate' | 'wake', Readonly<Record<string, (directory: string) => boolean>>>> = {
@@ -52,16 +49,8 @@ const rungs = await (async () => {
 
 /** What a crash leaves does not depend on the rung: the weakest is the fastest. */
 describe.skipIf(!root).each(rungs)('a sandbox that sleeps, on %s', (rung) => {
-  beforeAll(async () => {
-    await using hearth = new Hearth({ home, spareKeepers: 0 })
-    await ensureStore(hearth.paths, { ...process.env, HEARTH_STORE_SIZE: '512M' })
-    await (await hearth.create({ rung, template: 'host' })).kill()
-  }, 60_000)
-
-  afterAll(async () => {
-    await removeStore(new Hearth({ home }).paths)
-    rmSync(home, { recursive: true, force: true })
-  }, 60_000)
+  beforeAll(async () => await makeSmallStore(home, rung), 60_000)
+  afterAll(async () => await removeSmallStore(home), 60_000)
 
   const nothingLeft = async (hearth: Hearth): Promise<void> => {
     await hearth.sweep({ graceMs: 0 })

@@ -21,7 +21,7 @@ static const struct message_list_changes *asked;
 
 static void list(void *context, int stream, struct worker_result *result) {
   (void)context;
-  static struct record_writer writer;
+  static struct buffered_output writer;
   static struct walk walk;
   static struct selection chosen;
   writer.output = stream;

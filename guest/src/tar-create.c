@@ -26,7 +26,7 @@ struct linked {
 };
 
 struct creation {
-  struct tar_writer writer;
+  struct buffered_output writer;
   char name[NAME_BYTES];  // of the entry in hand, relative to the root
   struct linked links[LINK_SLOTS];
 };
@@ -44,7 +44,7 @@ static const char *earlier_name(struct creation *creation, const struct stat *st
 
 // The header has promised a size: a file that shrank is filled up, one that grew is cut.
 static int copy_content(struct creation *creation, int descriptor, uint64_t size) {
-  static uint8_t part[TAR_BUFFER];
+  static uint8_t part[65536];
   for (uint64_t left = size; left;) {
     size_t wanted = left < sizeof part ? (size_t)left : sizeof part;
     ssize_t count = read(descriptor, part, wanted);
@@ -54,7 +54,7 @@ static int copy_content(struct creation *creation, int descriptor, uint64_t size
       memset(part, 0, wanted);
       count = (ssize_t)wanted;
     }
-    int error = tar_writer_bytes(&creation->writer, part, (size_t)count);
+    int error = buffered_bytes(&creation->writer, part, (size_t)count);
     if (error) return error;
     left -= (uint64_t)count;
   }
@@ -137,8 +137,8 @@ int tar_create(const char *path, int output, char *what, uint32_t what_size) {
   if (!creation) return ENOMEM;
   creation->writer.output = output;
   int error = add_root(creation, path);
-  if (!error) error = tar_writer_bytes(&creation->writer, end, sizeof end);
-  if (!error) error = tar_writer_flush(&creation->writer);
+  if (!error) error = buffered_bytes(&creation->writer, end, sizeof end);
+  if (!error) error = buffered_flush(&creation->writer);
   snprintf(what, what_size, "%s", creation->name[0] ? creation->name : path);
   for (uint32_t i = 0; i < LINK_SLOTS; i++) free(creation->links[i].name);
   free(creation);

@@ -1,47 +1,23 @@
 #include "tar-writer.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tar-format.h"
-#include "whole-io.h"
 
 #define PAX_BYTES 16384
 
-int tar_writer_flush(struct tar_writer *writer) {
-  int error = write_whole(writer->output, writer->buffer, writer->length);
-  if (!error) writer->length = 0;
-  return error;
-}
-
-int tar_writer_bytes(struct tar_writer *writer, const void *bytes, size_t length) {
-  const uint8_t *at = bytes;
-  while (length) {
-    size_t part = sizeof writer->buffer - writer->length;
-    if (part > length) part = length;
-    memcpy(writer->buffer + writer->length, at, part);
-    writer->length += part;
-    at += part;
-    length -= part;
-    int error = writer->length == sizeof writer->buffer ? tar_writer_flush(writer) : 0;
-    if (error) return error;
-  }
-  return 0;
-}
-
-int tar_writer_pad(struct tar_writer *writer, uint64_t length) {
+int tar_writer_pad(struct buffered_output *writer, uint64_t length) {
   static const uint8_t zeros[TAR_BLOCK];
-  return tar_writer_bytes(writer, zeros, (size_t)((TAR_BLOCK - length % TAR_BLOCK) % TAR_BLOCK));
+  return buffered_bytes(writer, zeros, (size_t)((TAR_BLOCK - length % TAR_BLOCK) % TAR_BLOCK));
 }
 
-static int write_block(struct tar_writer *writer, struct tar_header *header) {
+static int write_block(struct buffered_output *writer, struct tar_header *header) {
   memcpy(header->magic, "ustar", 6);
   memcpy(header->version, "00", 2);
   snprintf(header->checksum, sizeof header->checksum, "%06o", tar_checksum(header));
   header->checksum[7] = ' ';
-  return tar_writer_bytes(writer, header, sizeof *header);
+  return buffered_bytes(writer, header, sizeof *header);
 }
 
 // "length key=value\n", where the length counts its own digits.
@@ -58,7 +34,7 @@ static void add_number(char *records, size_t *length, const char *key, uint64_t 
   add_record(records, length, key, text);
 }
 
-static int write_records(struct tar_writer *writer, const char *records, size_t length) {
+static int write_records(struct buffered_output *writer, const char *records, size_t length) {
   if (length == 0) return 0;
   struct tar_header header = {.type = 'x'};
   strcpy(header.name, "PaxHeaders/entry");
@@ -68,7 +44,7 @@ static int write_records(struct tar_writer *writer, const char *records, size_t 
   tar_write_number(header.mtime, sizeof header.mtime, 0);
   tar_write_number(header.size, sizeof header.size, length);
   int error = write_block(writer, &header);
-  if (!error) error = tar_writer_bytes(writer, records, length);
+  if (!error) error = buffered_bytes(writer, records, length);
   return error ? error : tar_writer_pad(writer, length);
 }
 
@@ -78,7 +54,7 @@ static void put_text(char *field, size_t width, const char *text, char *records,
   if (size > width) add_record(records, length, key, text);
 }
 
-int tar_writer_header(struct tar_writer *writer, char type, const char *name, const char *link, const struct stat *status, uint64_t size) {
+int tar_writer_header(struct buffered_output *writer, char type, const char *name, const char *link, const struct stat *status, uint64_t size) {
   char records[PAX_BYTES];
   size_t length = 0;
   struct tar_header header = {.type = type};

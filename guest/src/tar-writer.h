@@ -5,18 +5,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define TAR_BUFFER 65536u
+#include "buffered-output.h"
 
-struct tar_writer {
-  int output;
-  size_t length;
-  uint8_t buffer[TAR_BUFFER];
-};
-
-int tar_writer_bytes(struct tar_writer *writer, const void *bytes, size_t length);
 // Zeros up to the next whole block after `length` bytes.
-int tar_writer_pad(struct tar_writer *writer, uint64_t length);
-int tar_writer_flush(struct tar_writer *writer);
+int tar_writer_pad(struct buffered_output *writer, uint64_t length);
 // A header with the pax records it needs. link may be NULL.
-int tar_writer_header(struct tar_writer *writer, char type, const char *name, const char *link, const struct stat *status, uint64_t size);
+int tar_writer_header(struct buffered_output *writer, char type, const char *name, const char *link, const struct stat *status, uint64_t size);
 #endif

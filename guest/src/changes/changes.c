@@ -141,7 +141,7 @@ static int run(struct request *request) {
 
 int changes_main(int argc, char **argv) {
   static struct request request = {.walk = {.entry_limit = UINT64_MAX, .change_limit = UINT64_MAX}, .touched_limit = 1000000};
-  static struct record_writer writer = {.output = STDOUT_FILENO};
+  static struct buffered_output writer = {.output = STDOUT_FILENO};
   request.walk.writer = &writer;
   for (int i = 1; i < argc; i++) {
     int error = take_word(&request, argv[i]);

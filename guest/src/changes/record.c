@@ -1,10 +1,6 @@
 #include "changes/record.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "whole-io.h"
 
 uint8_t file_type_number(mode_t mode) {
   if (S_ISREG(mode)) return 1;
@@ -14,26 +10,6 @@ uint8_t file_type_number(mode_t mode) {
   return S_ISSOCK(mode) ? 5 : 6;
 }
 
-static int flush(struct record_writer *writer) {
-  int error = write_whole(writer->output, writer->buffer, writer->length);
-  if (!error) writer->length = 0;
-  return error;
-}
-
-int record_bytes(struct record_writer *writer, const void *bytes, size_t length) {
-  for (const uint8_t *at = bytes; length;) {
-    size_t part = sizeof writer->buffer - writer->length;
-    if (part > length) part = length;
-    memcpy(writer->buffer + writer->length, at, part);
-    writer->length += part;
-    at += part;
-    length -= part;
-    int error = writer->length == sizeof writer->buffer ? flush(writer) : 0;
-    if (error) return error;
-  }
-  return 0;
-}
-
 static uint8_t *put(uint8_t *at, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; i++) *at++ = (uint8_t)(value >> (8 * i));
   return at;
@@ -41,7 +17,7 @@ static uint8_t *put(uint8_t *at, uint64_t value, int bytes) {
 
 static uint64_t nanoseconds(struct timespec time) { return (uint64_t)((int64_t)time.tv_sec * 1000000000 + time.tv_nsec); }
 
-int record_write(struct record_writer *writer, const struct record *record) {
+int record_write(struct buffered_output *writer, const struct record *record) {
   const struct stat *status = record->after ? record->after : record->before;
   size_t path = strlen(record->path), target = record->target ? strlen(record->target) : 0;
   uint8_t head[64], *at = head;
@@ -58,12 +34,12 @@ int record_write(struct record_writer *writer, const struct record *record) {
   at = put(at, status->st_ino, 8);
   at = put(at, path, 2);
   at = put(at, target, 2);
-  int error = record_bytes(writer, head, (size_t)(at - head));
-  if (!error) error = record_bytes(writer, record->path, path);
-  return error || !target ? error : record_bytes(writer, record->target, target);
+  int error = buffered_bytes(writer, head, (size_t)(at - head));
+  if (!error) error = buffered_bytes(writer, record->path, path);
+  return error || !target ? error : buffered_bytes(writer, record->target, target);
 }
 
-int record_end(struct record_writer *writer, uint32_t error, const char *what, uint64_t records) {
+int record_end(struct buffered_output *writer, uint32_t error, const char *what, uint64_t records) {
   size_t length = strlen(what);
   uint8_t head[16], *at = head;
   at = put(at, CHANGE_END, 1);
@@ -71,7 +47,7 @@ int record_end(struct record_writer *writer, uint32_t error, const char *what, u
   at = put(at, error, 4);
   at = put(at, records, 8);
   at = put(at, length, 2);
-  int failed = record_bytes(writer, head, (size_t)(at - head));
-  if (!failed) failed = record_bytes(writer, what, length);
-  return failed ? failed : flush(writer);
+  int failed = buffered_bytes(writer, head, (size_t)(at - head));
+  if (!failed) failed = buffered_bytes(writer, what, length);
+  return failed ? failed : buffered_flush(writer);
 }

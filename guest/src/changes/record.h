@@ -6,13 +6,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-enum change { CHANGE_END = 0, CHANGE_ADDED = 1, CHANGE_CHANGED = 2, CHANGE_REMOVED = 3 };
+#include "buffered-output.h"
 
-struct record_writer {
-  int output;
-  size_t length;
-  uint8_t buffer[65536];
-};
+enum change { CHANGE_END = 0, CHANGE_ADDED = 1, CHANGE_CHANGED = 2, CHANGE_REMOVED = 3 };
 
 struct record {
   enum change change;
@@ -23,9 +19,8 @@ struct record {
 };
 
 // Each 0 or an errno.
-int record_write(struct record_writer *writer, const struct record *record);
-int record_bytes(struct record_writer *writer, const void *bytes, size_t length);
-int record_end(struct record_writer *writer, uint32_t error, const char *what, uint64_t records);
+int record_write(struct buffered_output *writer, const struct record *record);
+int record_end(struct buffered_output *writer, uint32_t error, const char *what, uint64_t records);
 
 // As in Entry: 1 file, 2 directory, 3 symlink, 4 fifo, 5 socket, 6 device.
 uint8_t file_type_number(mode_t mode);

@@ -34,7 +34,7 @@ static int send_content(struct walk *walk, const struct node *node, const char *
     if (count < 0) error = errno;
     if (count == 0) memset(part, 0, wanted);
     if (count == 0) count = (ssize_t)wanted;
-    if (!error) error = record_bytes(walk->writer, part, (size_t)count);
+    if (!error) error = buffered_bytes(walk->writer, part, (size_t)count);
     left -= (uint64_t)count;
   }
   close(descriptor);

@@ -14,7 +14,7 @@ struct walk {
   // Content of files up to this size goes along, as long as the sum is not above the second.
   uint64_t content_limit, content_left;
   bool with_content;
-  struct record_writer *writer;
+  struct buffered_output *writer;
   // The rest is the walk's own.
   uint64_t entries, changes;
   size_t length;
