@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Rung } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import { expectRefusal } from '@hearth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -67,21 +68,46 @@ class Victim implements AsyncDisposable {
   }
 }
 
-/** What can be seen of it from outside while the sandbox stands still. */
-const MOMENTS: Readonly<Record<string, (sandbox: string, draft: string) => boolean>> = {
-  microvm: (sandbox) => existsSync(join(paths.sandboxes, sandbox, 'capturing')),
-  gvisor: (_, draft) => list(join(draft, 'memory')).length > 0,
+interface Moment {
+  readonly rung: Rung
+  readonly what: 'snapshot' | 'hibernate'
+  readonly when: string
+  readonly isThere: (sandbox: string, draft: string) => boolean
 }
 
-describe.each(Object.entries(MOMENTS).filter(([rung]) => able.some((name) => name === rung)))(
-  'kill -9 of the engine in a capture of %s',
-  (rung, isCapturing) => {
+const isStill = (sandbox: string): boolean => existsSync(join(paths.sandboxes, sandbox, 'capturing'))
+const isWritten = (_: string, draft: string): boolean => list(join(draft, 'memory')).length > 0
+/** One that falls asleep is stopped before, runs for its capture, and is stopped for good. */
+const isStopped = (sandbox: string): boolean => existsSync(join(paths.sandboxes, sandbox, 'paused'))
+
+/** What can be seen of a capture from outside. */
+const MOMENTS: readonly Moment[] = [
+  { rung: 'microvm', what: 'snapshot', when: 'it stands still', isThere: isStill },
+  { rung: 'gvisor', what: 'snapshot', when: 'its memory is being written', isThere: isWritten },
+  { rung: 'microvm', what: 'hibernate', when: 'it stands still', isThere: isStill },
+  {
+    rung: 'microvm',
+    what: 'hibernate',
+    when: 'it is stopped for good',
+    isThere: (sandbox) => isStill(sandbox) && isStopped(sandbox),
+  },
+  {
+    rung: 'gvisor',
+    what: 'hibernate',
+    when: 'it is stopped for good',
+    isThere: (sandbox, draft) => isWritten(sandbox, draft) && isStopped(sandbox),
+  },
+]
+
+describe.each(MOMENTS.filter(({ rung }) => able.includes(rung)))(
+  'kill -9 of the engine in a $what of $rung, when $when',
+  ({ rung, what, isThere }) => {
     test('leaves the sandbox running, and nothing that could be restored', async () => {
-      const victim = new Victim('snapshot', rung)
+      const victim = new Victim(what, rung)
       const id = String((await victim.lines.next()).value)
       let draft = ''
       try {
-        await until('it is capturing', () => isCapturing(id, (draft ||= victim.draft() ?? '')))
+        await until('it is capturing', () => isThere(id, (draft ||= victim.draft() ?? '')))
         draft ||= victim.draft() ?? ''
       } finally {
         await victim[Symbol.asyncDispose]()

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { newSandboxId } from '@hearth/contract'
+import { newSandboxId, newSnapshotId } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import { describeFork, expectRefusal } from '@hearth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
+import { SnapshotStore } from '../packages/engine/src/store/snapshot-store.ts'
 import { ladder, templateFor } from './support/ladder.ts'
 
 const hearth = new Hearth()
@@ -32,6 +33,25 @@ for (const { rung, probe } of steps) {
       await running.closeStdin()
       expect(await running.wait()).toMatchObject({ exitCode: 0 })
       await hearth.snapshots.remove(taken.id)
+    })
+
+    test('of one that cannot fall asleep after all, which goes on', async () => {
+      await using parent = await hearth.create(spec)
+      const running = await parent.spawn('echo begun; cat; echo ended', { stdin: 'pipe' })
+      const store = new SnapshotStore(hearth.paths)
+      const id = newSnapshotId()
+      const { directory } = await store.draft(id)
+      const asleep = parent.sleep(async (capture) => {
+        await capture(directory, 'auto')
+        throw new Error('the record cannot be written')
+      })
+      await expect(asleep).rejects.toThrow('the record cannot be written')
+      await store.discard(id)
+      expect([parent.paused, parent.info.state]).toEqual([false, 'running'])
+      expect((await parent.exec('echo alive')).stdout).toBe('alive\n')
+      await running.closeStdin()
+      expect(await running.wait()).toMatchObject({ exitCode: 0 })
+      await hearth.snapshots.remove((await parent.snapshot()).id)
     })
 
     test('of a sandbox that another engine made', async () => {

@@ -1,4 +1,4 @@
-import type { CreateFrom, Sandbox, SandboxId, SandboxInfo } from '@hearth/contract'
+import type { CreateFrom, Process, Sandbox, SandboxId, SandboxInfo } from '@hearth/contract'
 import { expect } from 'vitest'
 import type { DriverCapabilities } from './support/capabilities.ts'
 import { eventually, expectRefusal, output } from './support/expectations.ts'
@@ -26,9 +26,37 @@ while True:
     time.sleep(0.1)
 `
 
+/** Says each number as soon as it has counted it, and does little else. */
+const TALKER = `
+import itertools
+for number in itertools.count(1):
+    print(number, flush=True)
+`
+
 async function numbers(sandbox: Sandbox): Promise<number[]> {
   const text = await sandbox.files.readText('/tmp/log').catch(() => '')
   return text.split('\n').slice(0, -1).map(Number)
+}
+
+/** What a process says from here on, until it ends or its sandbox does. */
+function heard(process: Process): {
+  readonly chunks: Uint8Array[]
+  readonly bytes: number
+  readonly ended: Promise<void>
+} {
+  const chunks: Uint8Array[] = []
+  const listen = async (): Promise<void> => {
+    for await (const { data } of process.output) chunks.push(Uint8Array.from(data))
+  }
+  // That its sandbox sleeps is an end too.
+  const ended = listen().catch(() => undefined)
+  return {
+    chunks,
+    ended,
+    get bytes() {
+      return chunks.reduce((sum, { length }) => sum + length, 0)
+    },
+  }
 }
 
 /** What every rung with snapshots must do: a sandbox sleeps as files, and where memory is captured with what runs in it. */
@@ -69,6 +97,31 @@ export function describeHibernation(options: HibernationSuiteOptions): void {
           await using again = await wake(id)
           expect(await output(again, 'cat /tmp/kept')).toBe('kept')
         })
+
+        if (memory) {
+          suite.own(
+            'what was seen before it slept has happened when it wakes',
+            { timeoutMs: 90_000 },
+            async (sandbox) => {
+              const talker = await sandbox.spawn(['python3', '-c', TALKER])
+              const seen = heard(talker)
+              await eventually('it talks', async () => seen.bytes > 2000, 30_000)
+              await sandbox.hibernate({ memory: 'required' })
+              await seen.ended
+              await using woken = await wake(sandbox.id)
+              await using later = await woken.attach(talker.id, { offset: seen.bytes })
+              const more = heard(later)
+              await eventually('it goes on', async () => more.bytes > 2000, 30_000)
+              await later.kill()
+              await more.ended
+              const said = Buffer.concat([...seen.chunks, ...more.chunks])
+                .toString()
+                .split('\n')
+                .slice(0, -1)
+              expect(said.findIndex((line, index) => line !== String(index + 1))).toBe(-1)
+            },
+          )
+        }
 
         suite.own('what cannot be captured goes on as it was', {}, async (sandbox) => {
           await expectRefusal(sandbox.hibernate({ memory: 'all' as 'auto' }), 'invalid_request')

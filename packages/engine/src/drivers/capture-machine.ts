@@ -5,7 +5,7 @@ import type { Link } from '../link/link.ts'
 import type { Captured, WhileStill } from '../machine/machine.ts'
 import type { CapturedArea } from '../store/disk-area.ts'
 import type { LinkServices } from './link-driver.ts'
-import type { LinkRuntime } from './link-runtime.ts'
+import type { CaptureInput, LinkRuntime } from './link-runtime.ts'
 import type { MachinePlace } from './machine-place.ts'
 
 /** The machine that is captured. */
@@ -19,7 +19,12 @@ export interface CaptureSubject {
   readonly resume: () => Promise<void>
 }
 
-/** Captures a machine into the directory of a snapshot. It goes on afterwards as it was, whatever happens. */
+interface Taking {
+  readonly disk: Once<CapturedArea>
+  readonly stop: CaptureInput['stop']
+}
+
+/** Captures a machine into the directory of a snapshot. It goes on afterwards as it was, whatever happens, unless it shall stay. */
 export class MachineCapture {
   readonly #runtime: LinkRuntime
   readonly #services: LinkServices
@@ -38,7 +43,8 @@ export class MachineCapture {
     if (obstacle !== null && !isAtLeast(this.#runtime.rung, 'gvisor'))
       return await this.#hostFiles(directory, obstacle, still)
     const disk = this.#disk(directory, still)
-    return await this.#awake(() => this.#frozen(directory, mode, obstacle, disk))
+    const stop = still?.stays === true ? this.#subject.pause : null
+    return await this.#awake(() => this.#frozen(directory, mode, obstacle, { disk, stop }))
   }
 
   /** Why the processes cannot be captured; null when they can and shall be. */
@@ -80,15 +86,17 @@ export class MachineCapture {
     return { outcome: { memory: false, reason }, pausedMs: performance.now() - begun, memory: null, ...area }
   }
 
-  async #stopped(work: () => Promise<Captured>): Promise<Captured> {
+  async #stopped(work: () => Promise<Captured>, stop: Taking['stop'] = null): Promise<Captured> {
     const { standStill, resume, place } = this.#subject
     // What is written out by now need not be while everything waits.
     await this.#services.disks.flush(place.resources.disk)
     await standStill()
     try {
-      return await work()
+      const captured = await work()
+      await stop?.()
+      return captured
     } finally {
-      await resume()
+      if (stop === null) await resume()
     }
   }
 
@@ -104,44 +112,44 @@ export class MachineCapture {
     }
   }
 
-  async #frozen(
-    directory: string,
-    mode: MemoryMode,
-    obstacle: string | null,
-    disk: Once<CapturedArea>,
-  ): Promise<Captured> {
+  async #frozen(directory: string, mode: MemoryMode, obstacle: string | null, taking: Taking): Promise<Captured> {
     const { link } = this.#subject
+    const { disk, stop } = taking
     const { alone } = await link.freeze()
     let reason: string
     try {
-      const captured = obstacle === null ? await this.#withMemory(directory, mode, disk) : obstacle
+      const captured = obstacle === null ? await this.#withMemory(directory, mode, taking) : obstacle
       if (typeof captured !== 'string') return captured
       reason = captured
       // A disk of its own is held by its guest; elsewhere whoever runs may write.
       const settled = alone || this.#runtime.diskForm === 'image' || (await this.#throughMemory(directory, disk))
-      if (settled) return await this.#copy(reason, disk)
+      if (settled) {
+        const copied = await this.#copy(reason, disk)
+        await stop?.()
+        return copied
+      }
     } finally {
       link.thaw()
     }
-    return await this.#stopped(() => this.#copy(reason, disk))
+    return await this.#stopped(() => this.#copy(reason, disk), stop)
   }
 
   /** The files of a machine whose kernel has to be stopped for it, which only a capture does. Its memory is not kept. */
   async #throughMemory(directory: string, disk: Once<CapturedArea>): Promise<boolean> {
     if (disk.begun) return true
     if ((await this.#obstacle('auto')) !== null) return false
-    const captured = await this.#withMemory(directory, 'auto', disk)
+    const captured = await this.#withMemory(directory, 'auto', { disk, stop: null })
     await rm(join(directory, 'memory'), { recursive: true, force: true })
     return typeof captured !== 'string' || disk.begun
   }
 
   /** Why it could not be done, when the files alone will do. */
-  async #withMemory(directory: string, mode: MemoryMode, disk: Once<CapturedArea>): Promise<Captured | string> {
+  async #withMemory(directory: string, mode: MemoryMode, { disk, stop }: Taking): Promise<Captured | string> {
     const { id, directory: sandboxDirectory } = this.#subject.place
     const captureDisk = async (): Promise<void> => void (await disk.get())
     try {
       if (this.#runtime.memory === undefined) throw new HearthError('internal', 'no memory to capture')
-      const input = { id, sandboxDirectory, directory, captureDisk }
+      const input = { id, sandboxDirectory, directory, captureDisk, stop }
       const { pausedMs, memory } = await this.#runtime.memory.capture(input, this.#services)
       return { outcome: { memory: true, reason: null }, pausedMs, memory, ...(await disk.get()) }
     } catch (error) {

@@ -166,7 +166,6 @@ export class LinkDriver implements Driver {
     const socket = await connectKeeper(directory)
     const { machine } = this.#machine({ id, directory, resources }, socket)
     try {
-      await this.#runtime.memory?.recover?.({ id, sandboxDirectory: directory }, this.#services)
       // What it was told before its engine died may still be on its way: saying it again settles it. A frozen guest is greeted when it wakes.
       if (paused) await machine.pause()
       else await machine.resume()
@@ -197,6 +196,8 @@ export class LinkDriver implements Driver {
       ...(this.#runtime.ownDisk === true
         ? {}
         : { capture: (target, mode, still) => capture.take(target, mode, still) }),
+      recover: async () =>
+        await this.#runtime.memory?.recover?.({ id: place.id, sandboxDirectory: place.directory }, this.#services),
       ownsDisk: this.#runtime.diskForm === 'image',
       ownTimes: this.rung === 'gvisor',
       ended: handle.ended,

@@ -40,6 +40,8 @@ export interface CaptureInput {
   readonly directory: string
   /** Takes the disk. Called once, while the machine stands still. */
   readonly captureDisk: () => Promise<void>
+  /** Null: it goes on. Otherwise it stands still for good once its capture is whole, and this stops what is left of it: called last. */
+  readonly stop: (() => Promise<void>) | null
 }
 
 export interface RestoreInput extends PlanInput {
@@ -72,7 +74,7 @@ export interface RuntimeMemory {
   ): Promise<string | null>
   /**
    * Called with the guest frozen: it has sent its last frame, and gets none. Stops the machine, writes its memory, calls `captureDisk` while it
-   * stands still, and lets it go on, also when something fails. `pausedMs` is how long it stood still.
+   * stands still, and lets it go on unless it shall stop, always when something fails. `pausedMs` is how long it stood still.
    */
   capture(
     input: CaptureInput,
@@ -80,7 +82,7 @@ export interface RuntimeMemory {
   ): Promise<{ readonly pausedMs: number; readonly memory: MemoryCapture }>
   /** As `plan`, for a machine that goes on where the captured one stood still. It is greeted with Hello, which thaws it. */
   planRestore(input: RestoreInput, context: RuntimeContext): Promise<LaunchPlan>
-  /** Lets a machine go on whose engine died while it stood still to be captured. Nothing when it runs. */
+  /** Lets a machine go on that stands still since a capture, or whose engine died in one. Nothing when it runs. */
   recover?(input: { readonly id: SandboxId; readonly sandboxDirectory: string }, context: RuntimeContext): Promise<void>
   /** Throws `snapshot_incompatible`, and says what differs, when it cannot be restored here with these limits. */
   check(manifest: SnapshotManifest, limits: Limits, context: RuntimeContext): Promise<void>

@@ -94,3 +94,22 @@ test('a paused sandbox is not frozen as well', async () => {
   peer.link.pause()
   await expect(peer.link.freeze()).rejects.toMatchObject({ code: 'conflict' })
 })
+
+test('a frozen sandbox that is stopped thaws when it resumes, and not before', async () => {
+  const peer = await ScriptedPeer.greeted()
+  const frozen = peer.link.freeze()
+  await peer.expect('Freeze')
+  peer.link.pause()
+  peer.say('Frozen', { errno: 0, others: 1 }, 0)
+  await frozen
+  peer.link.pause()
+  await peer.expect('KeeperPause')
+  peer.link.thaw()
+  const ping = peer.link.ping()
+  peer.link.resume()
+  await peer.expect('KeeperResume')
+  await peer.expect('Thaw')
+  await peer.expect('Ping')
+  peer.say('Pong', { token: 1n }, 0)
+  await ping
+})

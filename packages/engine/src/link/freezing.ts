@@ -15,12 +15,13 @@ interface FreezeFrames {
 }
 
 /**
- * Freeze and its Frozen. Between them and the thaw nothing goes out: what calls want to send meanwhile waits in the sink, and
- * the calls do not notice.
+ * Freeze and its Frozen, and stops by the keeper. From then to the thaw or the resume nothing goes out: what calls want to send meanwhile waits in
+ * the sink, and the calls do not notice.
  */
 export class Freezing {
   readonly #sink: FrameSink
   #frames: FreezeFrames | null = null
+  #stopped = false
   #asked: PromiseWithResolvers<Frozen> | null = null
   /** A Frozen that came too late for whoever asked. */
   #late = 0
@@ -51,11 +52,26 @@ export class Freezing {
     }
   }
 
+  /** One that was stopped meanwhile thaws when it resumes. */
   thaw(): void {
-    if (this.#frames === null) return
+    if (this.#frames === null || this.#stopped) return
     const { thaw } = this.#frames
     this.#frames = null
     this.#sink.resume(thaw)
+  }
+
+  /** A guest that is frozen is stopped as it is; one that was only asked to freeze has its last word to say before. */
+  stop(keeperPause: Uint8Array): void {
+    if (this.#stopped || (this.#sink.held && !this.silent)) return
+    this.#stopped = true
+    this.#sink.hold(keeperPause)
+  }
+
+  resume(keeperResume: Uint8Array): void {
+    const { thaw } = this.#frames ?? { thaw: new Uint8Array() }
+    this.#frames = null
+    this.#stopped = false
+    this.#sink.resume(Buffer.concat([keeperResume, thaw]))
   }
 
   /** True from the guest's last word to the thaw. */

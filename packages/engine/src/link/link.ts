@@ -142,14 +142,14 @@ export class Link implements ChannelOwner {
   pause(requests: 'refused' | 'wait' = 'refused'): void {
     this.#assertOpen()
     this.#paused = requests === 'refused'
-    if (!this.sink.held) this.sink.hold(encodeFrame('KeeperPause', {}, 0))
+    this.#freezing.stop(encodeFrame('KeeperPause', {}, 0))
   }
 
   /** Tells the keeper to let the guest go on, then sends what has waited. Harmless to a guest that runs. */
   resume(): void {
     this.#assertOpen()
     this.#paused = false
-    this.sink.resume(encodeFrame('KeeperResume', {}, 0))
+    this.#freezing.resume(encodeFrame('KeeperResume', {}, 0))
   }
 
   /**
@@ -165,7 +165,7 @@ export class Link implements ChannelOwner {
     return await this.#freezing.freeze(frames, FREEZE_MS)
   }
 
-  /** Harmless when it is not frozen, or over. */
+  /** Harmless when it is not frozen, or over. One that was stopped meanwhile thaws when it resumes. */
   thaw(): void {
     if (this.#end === null) this.#freezing.thaw()
   }

@@ -45,6 +45,8 @@ export interface LinkMachineOptions {
   readonly isPaused?: () => boolean
   /** Writes what it is into the directory of a snapshot; absent where it cannot. */
   readonly capture?: (directory: string, memory: MemoryMode, still?: WhileStill) => Promise<Captured>
+  /** Lets it go on when it stands still since a capture; nothing when it runs. */
+  readonly recover?: () => Promise<void>
   /** Its files lie on a disk that only its own kernel reads. */
   readonly ownsDisk?: boolean
   /** Its kernel keeps times of files of its own. */
@@ -136,6 +138,7 @@ export class LinkMachine implements Machine {
 
   async resume(): Promise<void> {
     this.#link.resume()
+    await this.#options.recover?.()
     // A machine that was taken up while it was paused has not been greeted.
     if (this.#link.welcomed) await this.#link.ping()
     else await this.#link.hello()

@@ -52,6 +52,8 @@ export interface WhileStill {
   readonly early?: (area: string) => Promise<void>
   /** Called once, together with the capture of the files. When it fails, so does that. */
   readonly alongside?: () => Promise<void>
+  /** It shall not go on when the capture is whole: nothing in it happens after what was captured, until `resume`. */
+  readonly stays?: boolean
 }
 
 /** The way out of a machine. */
@@ -81,8 +83,8 @@ export interface Machine {
   /** Resolves when the guest answers again. Idempotent. */
   resume(): Promise<void>
   /**
-   * Writes its files, and its running processes where it can and `memory` allows, into the directory of a snapshot, and goes on; also when
-   * it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time.
+   * Writes its files, and its running processes where it can and `memory` allows, into the directory of a snapshot, and goes on unless it
+   * shall stay; always when it fails. Refused with `memory_unsupported` when memory is required and cannot be captured. One at a time.
    */
   capture(directory: string, memory: MemoryMode, still?: WhileStill): Promise<Captured>
   /** How its changes are found. */

@@ -254,7 +254,7 @@ export class EmbeddedSandbox implements Sandbox {
     }))
   }
 
-  /** Ends its machine once `work` has written down all that it is; until then nothing reaches into it, and when `work` fails it goes on. */
+  /** Ends its machine once `work` has written down all that it is; from the capture on nothing happens in it, and when `work` fails it goes on. */
   sleep<Value>(work: (capture: Capturable['capture']) => Promise<Value>): Promise<Value> {
     return this.#turns.take(async () => {
       const pauses = this.#capabilities.pause && !this.#paused
@@ -263,7 +263,7 @@ export class EmbeddedSandbox implements Sandbox {
       this.#paused = true
       let value: Value
       try {
-        value = await work((...wanted) => this.#capture(...wanted))
+        value = await work((directory, memory, still) => this.#capture(directory, memory, { ...still, stays: true }))
       } catch (error) {
         this.#paused = before
         if (pauses) await this.#machine.resume()

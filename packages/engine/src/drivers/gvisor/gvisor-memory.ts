@@ -33,7 +33,7 @@ export class GvisorMemory implements RuntimeMemory {
   }
 
   async capture(
-    { sandboxDirectory, directory, captureDisk }: CaptureInput,
+    { sandboxDirectory, directory, captureDisk, stop }: CaptureInput,
     context: RuntimeContext,
   ): Promise<{ pausedMs: number; memory: MemoryCapture }> {
     const { paths, facts } = context
@@ -46,6 +46,8 @@ export class GvisorMemory implements RuntimeMemory {
       mkdir(memory, { mode: 0o700 }),
     ])
     const pausedMs = await takeCheckpoint(paths.guest, { socket, directory: memory, direct }, captureDisk)
+    // Its kernel goes on by itself. Its guest is still frozen, so that what happens until now reaches nobody.
+    await stop?.()
     return { pausedMs, memory: { runtime: 'runsc', bytes: await sizeOf(memory), facts: kernel } }
   }
 

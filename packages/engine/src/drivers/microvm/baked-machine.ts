@@ -82,7 +82,8 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
     // Its disk is never used without its memory.
     await link.freeze(false)
     const captureDisk = async () => await copyDisk(disk, captured)
-    await captureMachine({ guest, directory, memoryBytes, disk, target: join(draft, 'memory'), captureDisk })
+    const target = join(draft, 'memory')
+    await captureMachine({ guest, directory, memoryBytes, disk, target, captureDisk, stop: null })
   })
   // What the machine has done to its disk after it was captured is of no use.
   await rename(captured, disk)

@@ -24,6 +24,8 @@ interface CaptureOrder {
   readonly target: string
   /** Called while the machine stands still. */
   readonly captureDisk: () => Promise<void>
+  /** Null: it goes on. Otherwise it does not once everything is written, and this is called then. */
+  readonly stop: (() => Promise<void>) | null
 }
 
 const CONNECT_MS = 10_000
@@ -31,10 +33,10 @@ const COMMAND_MS = 30_000
 const MiB = 1024 * 1024
 /** The state of the few devices of a machine is a tenth of a megabyte. */
 const MOST_STATE_BYTES = 16 * MiB
-/** There while the machine stands still, so that a later engine knows that it must let it go on. */
+/** There while the machine stands still, so that whoever resumes it knows that it must let it go on. */
 const CAPTURING = 'capturing'
 
-/** Writes down a running machine whose guest is frozen. It goes on, whatever happens. */
+/** Writes down a running machine whose guest is frozen. It goes on, whatever happens, unless it shall stop and all went well. */
 export async function captureMachine(order: CaptureOrder): Promise<{ pausedMs: number; bytes: number }> {
   await mkdir(order.target, { mode: 0o700 })
   try {
@@ -59,8 +61,12 @@ async function captureInto(order: CaptureOrder): Promise<{ pausedMs: number; byt
   await using copy = new MemoryCopy(order.guest, machine, files.memory)
   using control = await ControlSocket.open(directory, CONNECT_MS)
   await copy.ready()
+  const finish = async (): Promise<number> => {
+    await takeState(join(directory, SAVED_STATE), files.state)
+    return await copy.written()
+  }
   await writeFile(join(directory, CAPTURING), '')
-  const pausedMs = await standingStill(control, async () => {
+  const pausedMs = await standingStill(control, order.stop === null, async () => {
     const saved = control
       .execute('xen-save-devices-state', { filename: descriptorPath(DESCRIPTORS.saved), live: false }, COMMAND_MS)
       // After the devices: saving them may be the last that writes to the machine's memory.
@@ -68,20 +74,25 @@ async function captureInto(order: CaptureOrder): Promise<{ pausedMs: number; byt
     // Both have an end before the machine goes on, also when the other failed.
     const outcomes = await Promise.allSettled([saved, order.captureDisk()])
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+    if (order.stop === null) return
+    // Nothing may fail any more when it is not to go on.
+    await finish()
+    await order.stop()
   })
-  await rm(join(directory, CAPTURING))
-  await takeState(join(directory, SAVED_STATE), files.state)
-  return { pausedMs, bytes: await copy.written() }
+  if (order.stop === null) await rm(join(directory, CAPTURING))
+  return { pausedMs, bytes: await finish() }
 }
 
-/** When this is over, all that QEMU had to write to its disks is in the hands of the host's kernel. */
-async function standingStill(control: ControlSocket, work: () => Promise<void>): Promise<number> {
+/** When the work begins, all that QEMU had to write to its disks is in the hands of the host's kernel. */
+async function standingStill(control: ControlSocket, goesOn: boolean, work: () => Promise<void>): Promise<number> {
   const began = performance.now()
   await control.execute('stop', {}, COMMAND_MS)
+  let whole = false
   try {
     await work()
+    whole = true
   } finally {
-    await control.execute('cont', {}, COMMAND_MS)
+    if (goesOn || !whole) await control.execute('cont', {}, COMMAND_MS)
   }
   return performance.now() - began
 }
@@ -102,7 +113,7 @@ async function takeState(from: string, to: string): Promise<void> {
   }
 }
 
-/** Lets a machine go on whose engine died while it stood still. */
+/** Lets a machine go on that stands still since it was captured, or whose engine died in a capture. */
 export async function recoverMachine(directory: string): Promise<void> {
   const marker = join(directory, CAPTURING)
   const interrupted = await stat(marker).then(

@@ -25,7 +25,7 @@ export class MicrovmMemory implements RuntimeMemory {
   }
 
   async capture(
-    { sandboxDirectory, directory, captureDisk }: CaptureInput,
+    { sandboxDirectory, directory, captureDisk, stop }: CaptureInput,
     { paths }: RuntimeContext,
   ): Promise<{ pausedMs: number; memory: MemoryCapture }> {
     const [record, resources] = await Promise.all([
@@ -41,6 +41,7 @@ export class MicrovmMemory implements RuntimeMemory {
       disk: join(resources.disk.path, UPPER_DISK),
       target: join(directory, 'memory'),
       captureDisk,
+      stop,
     })
     return { pausedMs, memory: { runtime: 'qemu', bytes, facts: record.facts } }
   }
