@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { hostPaths } from '../../packages/engine/src/host/host.ts'
 import { ensureStore } from '../../packages/engine/src/store/loop-store.ts'
 import { installAdvice } from './advice.ts'
-import { installMissing } from './apt.ts'
+import { installMissing, type Failure } from './apt.ts'
 import { Attempts } from './attempts.ts'
 import { readDistribution, type Distribution } from './distribution.ts'
 import { Steps } from './progress.ts'
@@ -38,11 +38,21 @@ async function installPackages(options: SetupOptions, attempts: Attempts, steps:
     return
   }
   const known = options.retry ? new Map() : await attempts.recent()
-  const wanted = missing.filter(({ requirement }) => !known.has(requirement.package))
-  const failures = wanted.length === 0 ? [] : await installMissing(wanted, distribution, steps)
-  if (wanted.length > 0) await attempts.remember([...known.values(), ...failures])
-  const still = await findMissing(options)
-  const got = missing.filter((entry) => !still.some((other) => other.requirement.package === entry.requirement.package))
+  const tried = new Map<string, Missing>()
+  const failures: Failure[] = []
+  let still: readonly Missing[] = missing
+  // What was installed can show that more is missing: the sanitizers of a compiler that was not there.
+  for (;;) {
+    const wanted = still.filter(({ requirement: { package: name } }) => !known.has(name) && !tried.has(name))
+    if (wanted.length === 0) break
+    for (const entry of wanted) tried.set(entry.requirement.package, entry)
+    failures.push(...(await installMissing(wanted, distribution, steps)))
+    still = await findMissing(options)
+  }
+  if (tried.size > 0) await attempts.remember([...known.values(), ...failures])
+  const got = [...tried.values()].filter(
+    ({ requirement: { package: name } }) => !still.some((other) => other.requirement.package === name),
+  )
   if (got.length > 0) steps.done(`installed ${got.map(({ requirement }) => requirement.package).join(', ')}`)
   for (const { requirement, reason } of still) {
     const why =

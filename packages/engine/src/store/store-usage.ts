@@ -1,3 +1,4 @@
+import type { StatsFs } from 'node:fs'
 import { readdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostPaths } from '../host/host.ts'
@@ -34,9 +35,14 @@ export interface StoreUsage {
   readonly cache: Share
 }
 
+/** Of the file system that the store is on, or will be when something is made in it. */
+export async function storeSpace(paths: HostPaths): Promise<StatsFs> {
+  return await statfs(paths.store).catch(() => statfs(paths.home))
+}
+
 export async function storeUsage(paths: HostPaths): Promise<StoreUsage> {
   const store = await inspectStore(paths)
-  const { blocks, bavail, bsize } = await statfs(paths.store).catch(() => statfs(paths.home))
+  const { blocks, bavail, bsize } = await storeSpace(paths)
   const all = await new SnapshotStore(paths).list()
   const taken = all.filter(({ manifest }) => !isPassing(manifest))
   const forks = all.filter(({ manifest }) => manifest.kind === 'fork')

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { describeStore, PostgresCluster, whyNoPostgres, type TestDatabase } from '@hearth/testing/store'
@@ -31,15 +32,26 @@ describe.skipIf(reason !== null)(`Postgres${reason === null ? '' : `: ${reason}`
     await other.events.append({ tenantId: 'a', type: 'one' })
     expect(await first).toMatchObject({ value: { events: [{ type: 'one' }] } })
     const second = events.next()
-    await execute(
-      database.url,
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    )
+    await cutConnections(database.url)
     await vi.waitFor(() => expect(broken.length).toBeGreaterThan(0), 10_000)
     await vi.waitFor(() => other.events.append({ tenantId: 'a', type: 'two' }), 10_000)
     // The poll is far away: the new connection that listens has brought it.
     expect(await second).toMatchObject({ value: { events: [{ type: 'two' }] } })
     await events.return(undefined)
+  })
+
+  it('says so when the connection of a transaction is cut between two of its queries', async () => {
+    await using database = await openDatabase(cluster)
+    await using store = await openStore({ url: database.url })
+    const cut = store.transaction(async (session) => {
+      await session.events.append({ tenantId: 'a', type: 'one' })
+      await cutConnections(database.url)
+      // What tells of the end of the connection comes while nothing is asked.
+      await sleep(100)
+      await session.events.append({ tenantId: 'a', type: 'two' })
+    })
+    await expect(cut).rejects.toMatchObject({ code: 'store_unavailable', retryable: true })
+    await vi.waitFor(() => store.events.append({ tenantId: 'a', type: 'three' }), 10_000)
   })
 
   it('says that the database is not there, without the password', async () => {
@@ -66,6 +78,13 @@ async function openDatabase(cluster: PostgresCluster): Promise<TestDatabase & { 
     // The cluster goes as a whole.
     [Symbol.asyncDispose]: async () => undefined,
   }
+}
+
+async function cutConnections(url: string): Promise<void> {
+  await execute(
+    url,
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  )
 }
 
 async function execute(url: string, statement: string): Promise<void> {

@@ -1,5 +1,5 @@
-import { statfs } from 'node:fs/promises'
 import { HearthError, type Collected, type CollectRequest } from '@hearth/contract'
+import { storeSpace } from '@hearth/engine'
 import type { WorkspaceRecord } from '../state/index.ts'
 import { evictWorkspace } from './evicting.ts'
 import { emptyRepository } from './removing.ts'
@@ -33,7 +33,7 @@ export async function collect(
 /** Makes room where the store is nearly full, whosever it is: least valuable first. */
 export async function relievePressure(context: WorkspaceContext): Promise<void> {
   const share = async (): Promise<number> => {
-    const { blocks, bavail } = await statfs(context.hearth.paths.store)
+    const { blocks, bavail } = await storeSpace(context.hearth.paths)
     return 1 - bavail / blocks
   }
   if ((await share()) < PRESSURE.clean) return

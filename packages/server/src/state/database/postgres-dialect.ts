@@ -26,6 +26,8 @@ function openPool(options: PostgresOptions): Pool {
   })
   // Without a listener the break of an idle connection would end the process; the next query meets the fault and tells it.
   pool.on('error', (error) => options.onIdleError?.(error))
+  // The same for one that is in use, between two queries of a transaction: the next of them fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return pool
 }
 

@@ -46,7 +46,9 @@ function typedError(error: unknown): unknown {
     (typeof errcode === 'number' && SQLITE_UNAVAILABLE.has(errcode & 0xff)) ||
     (text.length === 5 && POSTGRES_UNAVAILABLE.has(text.slice(0, 2))) ||
     SOCKET_ERRORS.has(text) ||
-    /connection terminated|timeout exceeded when trying to connect/i.test(error.message)
+    /connection terminated|connection error and is not queryable|timeout exceeded when trying to connect/i.test(
+      error.message,
+    )
   if (!unavailable) return error
   return new HearthError('store_unavailable', `the database does not answer: ${error.message}`, { cause: error })
 }
