@@ -53,7 +53,7 @@ describe('builds', () => {
     expect((await call('POST', path, { fromTemplate: 'base-process' })).status).toBe(202)
     expect((await call('POST', path, { fromTemplate: 'base-process' })).status).toBe(409)
     await expect
-      .poll(async () => json(await call('GET', `/templates/once/builds/${buildID}/status`)))
+      .poll(async () => json(await call('GET', `/templates/once/builds/${buildID}/status`)), { timeout: 30_000 })
       .toMatchObject({
         status: 'ready',
       })

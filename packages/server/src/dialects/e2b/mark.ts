@@ -13,6 +13,8 @@ const markSchema = z.object({
   keepMemory: z.boolean(),
   /** A request wakes it. */
   autoResume: z.boolean(),
+  /** What it was given to run, in seconds; again when a request has woken it. */
+  timeout: z.number().optional(),
   /** Its ports need a token. */
   privateTraffic: z.boolean(),
 })

@@ -46,7 +46,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
     ...('from' in root ? {} : rungOf(body.metadata ?? {})),
     ...policyOf(body.network ?? null, body.allow_internet_access ?? null),
     ttlMs: Math.max(1000, seconds * 1000) + (body.autoPause === true ? PAUSED_MS : 0),
-    metadata: { ...body.metadata, [MARK_KEY]: markOf(body) },
+    metadata: { ...body.metadata, [MARK_KEY]: markOf(body, seconds) },
     ...(body.envVars ? { env: body.envVars } : {}),
     ...(await volumesOf(call, body.volumeMounts ?? [])),
   }
@@ -56,12 +56,13 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
   return { status: 201, json: reachableSandbox(e2b, caller, view) }
 }
 
-function markOf(body: Create): string {
+function markOf(body: Create, seconds: number): string {
   return writeMark({
     template: body.templateID,
     autoPause: body.autoPause === true,
     keepMemory: body.autoPauseMemory !== false,
     autoResume: body.autoResume?.enabled === true,
+    timeout: seconds,
     privateTraffic: body.network?.allowPublicTraffic === false,
   })
 }

@@ -7,7 +7,7 @@ import { isPaused, RUNNING_STATES } from '../control/views.ts'
 import type { E2b } from '../e2b.ts'
 import { markOf } from '../mark.ts'
 
-/** How long one that a request woke runs before it is paused again. */
+/** One that a request woke runs for at least this long before it is paused again, or for as long as it was given when it was made. */
 const RESUMED_MS = 300_000
 
 /** The sandbox, awake. One that is paused is woken only when it was made so; to everybody else it is not there. */
@@ -16,9 +16,11 @@ export async function reach(e2b: E2b, { caller, sandbox }: SandboxAccess, operat
   const plane = e2b.services.controlPlane
   const view = await plane.get(caller, sandbox)
   if (isPaused(view)) {
-    if (markOf(view)?.autoResume !== true) throw notRunning()
+    const mark = markOf(view)
+    if (mark?.autoResume !== true) throw notRunning()
     const use = await plane.use(caller, sandbox)
-    const renewed = await endAfter(plane, caller, { ...view, state: 'running' }, RESUMED_MS)
+    const milliseconds = Math.max(RESUMED_MS, (mark.timeout ?? 0) * 1000)
+    const renewed = await endAfter(plane, caller, { ...view, state: 'running' }, milliseconds)
     e2b.pauses.watch(caller.tenantId, renewed)
     return use
   }

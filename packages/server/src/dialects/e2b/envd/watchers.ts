@@ -1,10 +1,11 @@
 import { newId, HearthError, type Sandbox, type WatchEvent } from '@hearth/contract'
 import { posix } from 'node:path'
+import { asHearthError } from '../../../http/failures.ts'
 import type { Draft } from '../connect/messages.ts'
 import { statEntry } from './entries.ts'
 import type { Users } from './users.ts'
 
-/** Per sandbox: more polled watchers, and more events that nobody has fetched, are refused or dropped. */
+/** Per sandbox: more polled watchers are refused, and one with more events that nobody has fetched has failed. */
 const MOST_WATCHERS = 64
 const MOST_EVENTS = 10_000
 
@@ -13,6 +14,8 @@ type Changes = AsyncIterable<WatchEvent> & AsyncDisposable
 interface Watcher {
   readonly changes: Changes
   events: Draft<'FilesystemEvent'>[]
+  /** Why there are no more. */
+  failure: HearthError | null
 }
 
 /** What is watched, and whether the events carry the file as it is afterwards. */
@@ -37,20 +40,22 @@ export class Watchers {
       throw new HearthError('too_many', `a sandbox has at most ${MOST_WATCHERS} polled watchers`)
     }
     const id = newId('w')
-    const watcher: Watcher = { changes, events: [] }
+    const watcher: Watcher = { changes, events: [], failure: null }
     known.set(id, watcher)
-    void this.#collect(sandbox, watcher, watched).catch(() => {
-      // The sandbox has ended or the watch broke: who polls it is told that it is not there.
-      known.delete(id)
+    void this.#collect(sandbox, watcher, watched).catch((error: unknown) => {
+      watcher.failure = asHearthError(error)
     })
     return id
   }
 
+  /** What has happened since the last time; then, where the watch has broken, why. */
   take(sandbox: Sandbox, id: string): readonly Draft<'FilesystemEvent'>[] {
     const watcher = this.#require(sandbox, id)
-    const { events } = watcher
+    const { events, failure } = watcher
     watcher.events = []
-    return events
+    if (failure === null || events.length > 0) return events
+    this.#sandboxes.get(sandbox)?.delete(id)
+    throw failure
   }
 
   async remove(sandbox: Sandbox, id: string): Promise<void> {
@@ -66,10 +71,10 @@ export class Watchers {
   }
 
   async #collect(sandbox: Sandbox, watcher: Watcher, watched: Watched): Promise<void> {
-    for await (const change of watcher.changes) {
-      for (const event of await eventsOf(sandbox, this.#users, watched, change)) {
-        if (watcher.events.length < MOST_EVENTS) watcher.events.push(event)
-      }
+    await using changes = watcher.changes
+    for await (const change of changes) {
+      watcher.events.push(...(await eventsOf(sandbox, this.#users, watched, change)))
+      if (watcher.events.length >= MOST_EVENTS) throw missed()
     }
   }
 }
@@ -104,6 +109,11 @@ export async function eventsOf(
       return change.from === null ? [created] : [{ name: named(change.from), type: 'EVENT_TYPE_RENAME' }, created]
     }
     case 'overflow':
-      return []
+      throw missed()
   }
+}
+
+/** A watch that goes on after a gap would be believed. */
+function missed(): HearthError {
+  return new HearthError('watch_failed', 'watcher error: more changed at once than could be told; watch anew')
 }

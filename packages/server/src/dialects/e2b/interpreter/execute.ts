@@ -8,6 +8,8 @@ import type { Context } from './interpreters.ts'
 import { preludeOf } from './prelude.ts'
 
 const KEEPALIVE_MS = 5000
+/** Of what is run after a cell: nobody waits for it any longer. */
+const RESTORE_MS = 5000
 
 export interface Execution {
   readonly incoming: IncomingMessage
@@ -45,15 +47,12 @@ export async function execute(
   const lines = new Lines(outgoing, limits.writeIdleMs)
   const { signal, end } = context.begin(operation.signal)
   operation.streams((reason) => operation.abort(reason))
-  const options = { language: context.interpreter, context: context.name, signal }
-  const { before, after } = preludeOf(context.interpreter, context.placed ? null : context.cwd, variables)
+  const cell = { code, variables, signal, onEvent: (event: CodeEvent) => lines.event(event) }
   try {
-    lines.send({ type: 'number_of_executions', execution_count: ++context.executions })
-    if (before !== null) await sandbox.runCode(before, options)
-    context.placed = true
-    const result = await sandbox.runCode(code, { ...options, onEvent: (event) => lines.event(event) })
-    if (result.error === null && after !== null) await sandbox.runCode(after, options)
-    tell(lines, context, result)
+    await context.inTurn(async () => {
+      lines.send({ type: 'number_of_executions', execution_count: ++context.executions })
+      tell(lines, context, await runCell(sandbox, context, cell))
+    })
   } catch (error) {
     const failure = operation.failed(error)
     // A client that has gone is told nothing; one whose context was ended meanwhile is.
@@ -62,6 +61,31 @@ export async function execute(
   } finally {
     end()
     await lines.end()
+  }
+}
+
+interface Cell {
+  readonly code: string
+  readonly variables: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly onEvent: (event: CodeEvent) => void
+}
+
+/** Variables are gone after the cell however it ends: they may be secrets of that call. */
+async function runCell(sandbox: Sandbox, context: Context, cell: Cell): Promise<CodeResult> {
+  const { code, variables, signal, onEvent } = cell
+  signal.throwIfAborted()
+  const options = { language: context.interpreter, context: context.name }
+  const { before, after } = preludeOf(context.interpreter, context.placed ? null : context.cwd, variables)
+  let ended = false
+  try {
+    if (before !== null) await sandbox.runCode(before, { ...options, signal })
+    context.placed = true
+    const result = await sandbox.runCode(code, { ...options, signal, onEvent })
+    ended = result.error?.name === 'InterpreterEnded'
+    return result
+  } finally {
+    if (after !== null && !ended) await sandbox.runCode(after, { ...options, timeoutMs: RESTORE_MS })
   }
 }
 

@@ -35,6 +35,7 @@ export class Context implements CodeContextView {
   readonly interpreter: CodeLanguage
   readonly cwd: string
   readonly #running = new Set<AbortController>()
+  #turn: Promise<void> = Promise.resolve()
   /** Cells so far. */
   executions = 0
   /** The directory is set with the first cell of each interpreter. */
@@ -57,6 +58,16 @@ export class Context implements CodeContextView {
     const stop = new AbortController()
     this.#running.add(stop)
     return { signal: AbortSignal.any([signal, stop.signal]), end: () => void this.#running.delete(stop) }
+  }
+
+  /** One cell after the other, with what is run before and after it. */
+  async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(work)
+    this.#turn = mine.then(
+      () => undefined,
+      () => undefined,
+    )
+    return await mine
   }
 
   async end(sandbox: Sandbox): Promise<void> {
