@@ -7,6 +7,7 @@ import { EVENT_ROUTES } from '../../packages/server/src/dialects/e2b/events/even
 import { WEBHOOK_ROUTES } from '../../packages/server/src/dialects/e2b/events/webhook-routes.ts'
 import { VOLUME_ROUTES } from '../../packages/server/src/dialects/e2b/volumes/volume-routes.ts'
 import { ACCOUNT_ROUTES } from '../../packages/server/src/dialects/pandastack/account-routes.ts'
+import { BUILD_ROUTES as PANDASTACK_BUILD_ROUTES } from '../../packages/server/src/dialects/pandastack/builds/build-routes.ts'
 import { COMMAND_ROUTES } from '../../packages/server/src/dialects/pandastack/command-routes.ts'
 import { COPY_ROUTES as PANDASTACK_COPY_ROUTES } from '../../packages/server/src/dialects/pandastack/copy-routes.ts'
 import { FILE_ROUTES } from '../../packages/server/src/dialects/pandastack/file-routes.ts'
@@ -37,6 +38,7 @@ const PANDASTACK = [
   ...FILE_ROUTES,
   ...PANDASTACK_COPY_ROUTES,
   ...PORT_ROUTES,
+  ...PANDASTACK_BUILD_ROUTES,
   ...TEMPLATE_ROUTES,
   ...ACCOUNT_ROUTES,
 ]

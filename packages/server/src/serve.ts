@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
+import { Builds } from './dialects/builds/builds.ts'
 import { e2bDialect, type E2bOptions } from './dialects/e2b/e2b-dialect.ts'
 import { pandastackDialect, type PandaStackOptions } from './dialects/pandastack/pandastack-dialect.ts'
 import { ensureFirstKey } from './http/access/first-key.ts'
@@ -77,8 +78,10 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const first = await ensureFirstKey(store, (token) => replacePrivately(path, `${token}\n`))
   const linkSecret = await keptSecret(join(home, 'link-secret'))
   const { e2b, pandastack } = options.dialects ?? {}
-  const { sandboxes, webhooks, templateBuilds } = store
+  const { sandboxes, webhooks } = store
   const buildFiles = join(home, 'build-files')
+  const builds = new Builds(plane, store.templateBuilds, logger)
+  undo.defer(() => builds.close())
   const server = createServer({
     controlPlane: plane,
     keys: store.apiKeys,
@@ -92,8 +95,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     dialects: [
       ...(e2b === undefined
         ? []
-        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, templateBuilds, buildFiles, onEvents })]),
-      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack)]),
+        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, builds, buildFiles, onEvents })]),
+      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack, { builds, sandboxes })]),
     ],
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
@@ -106,6 +109,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await server.stop(stopping)
     // What is being tried would be left behind.
     await prepared
+    await builds.close()
     await plane.close()
     await exporter?.close()
   }

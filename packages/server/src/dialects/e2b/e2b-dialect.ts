@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
 import type { Operation } from '../../http/operation.ts'
-import type { StoredEvent, TemplateBuildRepository, WebhookRepository } from '../../state/index.ts'
+import type { StoredEvent, WebhookRepository } from '../../state/index.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { AccessTokens } from './access/access-tokens.ts'
-import { Builds } from '../builds/builds.ts'
+import type { Builds } from '../builds/builds.ts'
 import { BuildFiles } from './builds/build-files.ts'
 import { AutoPauses } from './control/auto-pauses.ts'
 import { handleControlPlane } from './control/control-plane-api.ts'
@@ -37,7 +37,8 @@ export interface E2bState {
   readonly secret: Uint8Array
   readonly sandboxes: SandboxRows
   readonly webhooks: WebhookRepository
-  readonly templateBuilds: TemplateBuildRepository
+  /** Of all dialects. */
+  readonly builds: Builds
   /** The directory for files of template builds. */
   readonly buildFiles: string
   /** Calls back with the events of each commit. */
@@ -69,7 +70,7 @@ class E2bDialect implements Dialect {
       sandboxes,
       tokens: new AccessTokens(secret),
       pauses: new AutoPauses(services.controlPlane, services.logger),
-      builds: new Builds(services.controlPlane, state.templateBuilds, services.logger),
+      builds: state.builds,
       buildFiles: new BuildFiles(state.buildFiles),
       interpreters: new Interpreters(),
       usage: new Usage(),
@@ -101,7 +102,6 @@ class E2bDialect implements Dialect {
   async close(): Promise<void> {
     this.#e2b.pauses.close()
     await this.#e2b.delivery.close()
-    await this.#e2b.builds.close()
   }
 
   #target(incoming: IncomingMessage): Target | HearthError | null {

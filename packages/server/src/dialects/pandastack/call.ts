@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { Caller } from '../../control-plane.ts'
 import type { Services } from '../../http/app-env.ts'
 import type { Operation } from '../../http/operation.ts'
+import type { Builds } from '../builds/builds.ts'
 import { readJson } from '../json-body.ts'
 import type { CodeSessions } from './code-sessions.ts'
 
@@ -11,6 +12,7 @@ import type { CodeSessions } from './code-sessions.ts'
 export interface PandaStack {
   readonly services: Services
   readonly sessions: CodeSessions
+  readonly builds: Builds
 }
 
 interface Request {
@@ -26,15 +28,17 @@ interface Request {
 export class Call {
   readonly services: Services
   readonly sessions: CodeSessions
+  readonly builds: Builds
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
   readonly operation: Operation
   readonly caller: Caller
   readonly #request: Request
 
-  constructor({ services, sessions }: PandaStack, request: Request) {
+  constructor({ services, sessions, builds }: PandaStack, request: Request) {
     this.services = services
     this.sessions = sessions
+    this.builds = builds
     this.incoming = request.incoming
     this.outgoing = request.outgoing
     this.operation = request.operation

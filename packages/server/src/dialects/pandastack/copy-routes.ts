@@ -1,10 +1,12 @@
-import { HearthError, newId, type SandboxView, type SnapshotInfo } from '@hearth/contract'
+import { BOUNDS, HearthError, newId, type SandboxView, type SnapshotInfo } from '@hearth/contract'
 import { z } from 'zod'
 import { routes, type Answer, type Call, type Route } from './call.ts'
 import { sandboxView, snapshotView, TREE_KEY, withoutSecrets } from './views.ts'
 
 const PAGE = 100
 const MOST_CHILDREN = 16
+/** The entry of the metadata with which `explore` says how long its branches may live, in seconds. */
+const TTL_KEY = 'explore_ttl'
 const forkSchema = z.object({
   count: z.int().min(1).max(MOST_CHILDREN).nullish(),
   metadata: z.record(z.string().max(64), z.string().max(1024)).nullish(),
@@ -26,7 +28,9 @@ export const COPY_ROUTES: readonly Route[] = routes('copies', {
 async function fork(call: Call, usual: number): Promise<Answer> {
   const { count, metadata } = await call.body(forkSchema)
   const tree = newId('tree')
-  const request = { count: count ?? usual, metadata: { ...metadata, [TREE_KEY]: tree } }
+  const seconds = secondsOf(metadata?.[TTL_KEY])
+  const lifetime = seconds === null ? {} : { ttlMs: Math.max(1000, seconds * 1000) }
+  const request = { count: count ?? usual, metadata: { ...metadata, [TREE_KEY]: tree }, ...lifetime }
   const { children } = await call.plane.copies.fork(call.caller, call.sandboxId, request, call.keyed)
   const views = children.map((child) => withoutSecrets(sandboxView(child)))
   const [first] = children
@@ -42,6 +46,11 @@ async function fork(call: Call, usual: number): Promise<Answer> {
       at: new Date().toISOString(),
     },
   }
+}
+
+/** Null for none, and for what is none. */
+function secondsOf(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Math.min(Number(text), BOUNDS.maximumTtlMs / 1000) : null
 }
 
 /** A fork is independent from the first moment: what is left to do is to remove its siblings. */

@@ -9,9 +9,11 @@ import { refuseSocket } from '../../http/failures.ts'
 import type { Operation } from '../../http/operation.ts'
 import type { Operations } from '../../http/operations.ts'
 import { sendEmpty, sendJson } from '../answers.ts'
+import type { Builds } from '../builds/builds.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { RouteTable, type Found } from '../route-table.ts'
 import { ACCOUNT_ROUTES } from './account-routes.ts'
+import { BUILD_ROUTES } from './builds/build-routes.ts'
 import { Call, type PandaStack, type Route } from './call.ts'
 import { CodeSessions } from './code-sessions.ts'
 import { COMMAND_ROUTES } from './command-routes.ts'
@@ -19,8 +21,17 @@ import { COPY_ROUTES } from './copy-routes.ts'
 import { refuse, unsupported } from './failures.ts'
 import { FILE_ROUTES } from './file-routes.ts'
 import { forwardToPort, PORT_ROUTES } from './port-routes.ts'
+import { previewOf, Previews, type SandboxRows } from './previews.ts'
 import { SANDBOX_ROUTES } from './sandbox-routes.ts'
 import { TEMPLATE_ROUTES } from './templates.ts'
+
+/** What it takes of the server besides the services of all APIs. */
+export interface PandaStackState {
+  /** Of all dialects. */
+  readonly builds: Builds
+  /** Rows of all tenants, for requests that name a sandbox but no key. */
+  readonly sandboxes: SandboxRows
+}
 
 export interface PandaStackOptions {
   /** 0 for a free one. */
@@ -36,6 +47,8 @@ const ROUTES = new RouteTable(
     ...FILE_ROUTES,
     ...COPY_ROUTES,
     ...PORT_ROUTES,
+    // Before templates by their names: no template is called `builds`.
+    ...BUILD_ROUTES,
     ...TEMPLATE_ROUTES,
     ...ACCOUNT_ROUTES,
   ],
@@ -47,25 +60,34 @@ const PROXY = /^\/v1\/sandboxes\/(?<id>[^/]{1,64})\/proxy\/(?<port>\d{1,5})(?<pa
 const ELSEWHERE = /^\/v1\/(functions|schedules|databases|apps|volumes|preview-repos|repos|orgs|mcp)\b/
 
 /** PandaStack's API on a listener of its own. */
-export function pandastackDialect({ port, optional = false }: PandaStackOptions): DialectListening {
-  return { name: 'pandastack', port, optional, open: (context) => new PandaStackDialect(context) }
+export function pandastackDialect(
+  { port, optional = false }: PandaStackOptions,
+  state: PandaStackState,
+): DialectListening {
+  return { name: 'pandastack', port, optional, open: (context) => new PandaStackDialect(context, state) }
 }
 
 class PandaStackDialect implements Dialect {
   readonly #shared: PandaStack
   readonly #operations: Operations
+  readonly #previews: Previews
 
-  constructor({ services, operations }: DialectContext) {
-    this.#shared = { services, sessions: new CodeSessions() }
+  constructor({ services, operations }: DialectContext, { builds, sandboxes }: PandaStackState) {
+    this.#shared = { services, sessions: new CodeSessions(), builds }
     this.#operations = operations
+    this.#previews = new Previews(services, operations, sandboxes)
   }
 
   request(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
-    void this.#handle(incoming, outgoing, operation)
+    const target = previewOf(incoming)
+    if (target === null) void this.#handle(incoming, outgoing, operation)
+    else void this.#previews.request(incoming, outgoing, operation, target)
   }
 
-  /** Nothing that the vendor's SDK calls is one. */
-  upgrade(incoming: IncomingMessage, socket: Duplex): void {
+  /** WebSockets to programs in sandboxes; nothing of the vendor's own that its SDK calls is one. */
+  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const target = previewOf(incoming)
+    if (target !== null) return void this.#previews.upgrade(incoming, socket, head, target)
     const operation = this.#operations.beginUpgrade(incoming, socket, () => 501)
     operation.name = 'pandastack.unknown'
     socket.on('error', () => socket.destroy())

@@ -48,8 +48,10 @@ async function create(call: Call): Promise<Answer> {
   if ((body.volumes ?? []).length > 0) throw unsupported('volumes')
   if (body.persistent === true && !body.ttl_seconds) requireScope(call.caller.scopes, 'sandbox:persistent')
   const asked = body.template ?? 'ubuntu-24.04'
+  const root = body.from_snapshot ? { from: body.from_snapshot } : await rootOf(call, asked)
   const request: CreateSandbox = {
-    ...(body.from_snapshot ? { from: body.from_snapshot } : { ...rootOf(asked), ...rungOf(body.metadata ?? {}) }),
+    ...root,
+    ...('from' in root ? {} : rungOf(body.metadata ?? {})),
     ...(body.ttl_seconds ? { ttlMs: Math.max(1000, Math.ceil(body.ttl_seconds * 1000)) } : {}),
     ...(body.persistent === true && !body.ttl_seconds ? { persistent: true } : {}),
     // The vendor's commands are root's: programs make directories wherever they like.
@@ -99,7 +101,7 @@ const lifecycleSchema = z.object({ ttl_seconds: secondsSchema.nullish(), persist
 async function changeLifecycle(call: Call): Promise<Answer> {
   const { ttl_seconds, persistent } = await call.body(lifecycleSchema)
   const seconds = ttl_seconds ?? (persistent === true ? BOUNDS.maximumTtlMs / 1000 : BOUNDS.defaultTtlMs / 1000)
-  if (ttl_seconds === null && persistent === null) throw new HearthError('invalid_request', 'body: nothing to change')
+  if ((ttl_seconds ?? persistent ?? null) === null) throw new HearthError('invalid_request', 'body: nothing to change')
   const view = await call.plane.get(call.caller, call.sandboxId)
   if (view.expiresAt === null) {
     if (persistent === true) return lifecycle(view)

@@ -4,7 +4,7 @@ import { requireScope } from '../../../http/access/scopes.ts'
 import type { TemplateBuild } from '../../../state/index.ts'
 import type { Answer, Call, Route } from '../control/call.ts'
 import { recipeOf, recipeSchema } from './e2b-recipe.ts'
-import { DEFAULT_TAG, parseTemplateName, requireTags, requireTemplateName } from './template-name.ts'
+import { DEFAULT_TAG, parseTemplateName, requireTags, requireTemplateName } from '../../builds/template-name.ts'
 import { uploadLink } from './upload-links.ts'
 
 const LOG_PAGE = 100

@@ -4,7 +4,7 @@ import type { TemplateBuild } from '../../../state/index.ts'
 import type { Answer, Call, Route } from '../control/call.ts'
 import { unsupported } from '../failures.ts'
 import { ENVD_VERSION } from '../control/views.ts'
-import { DEFAULT_TAG, parseTemplateName, requireTags, requireTemplateName } from './template-name.ts'
+import { DEFAULT_TAG, parseTemplateName, requireTags, requireTemplateName } from '../../builds/template-name.ts'
 
 const assignSchema = z.object({ target: z.string().max(256), tags: z.array(z.string().max(128)).min(1).max(32) })
 const removeSchema = z.object({ name: z.string().max(256), tags: z.array(z.string().max(128)).min(1).max(32) })

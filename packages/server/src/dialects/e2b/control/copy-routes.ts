@@ -4,7 +4,7 @@ import { fromE2bId } from '../ids.ts'
 import type { Answer, Call, Route } from './call.ts'
 import { timeoutSchema } from './create.ts'
 import { isThere } from '../builds/tag-routes.ts'
-import { parseTemplateName } from '../builds/template-name.ts'
+import { parseTemplateName } from '../../builds/template-name.ts'
 import { snapshotOf } from './templates.ts'
 import { reachableSandbox } from './views.ts'
 

@@ -2,7 +2,7 @@ import { HearthError, type CreateSandbox } from '@hearth/contract'
 import type { Caller } from '../../../control-plane.ts'
 import type { Builds } from '../../builds/builds.ts'
 import { isThere, tagNotFound } from '../builds/tag-routes.ts'
-import { DEFAULT_TAG, parseTemplateName, type TemplateName } from '../builds/template-name.ts'
+import { DEFAULT_TAG, parseTemplateName, type TemplateName } from '../../builds/template-name.ts'
 import type { E2b } from '../e2b.ts'
 
 /** E2B's own templates and what is closest to them here. */
