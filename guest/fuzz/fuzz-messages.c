@@ -4,6 +4,7 @@
 #include "channel.h"
 #include "framing.h"
 #include "freeze.h"
+#include "identity.h"
 #include "link.h"
 #include "loop.h"
 #include "network/network.h"
@@ -12,6 +13,7 @@
 
 static struct buffer output;
 void network_suspend(void) {}
+void identity_clock(uint64_t realtime_nanoseconds) { (void)realtime_nanoseconds; }
 static bool frozen;
 struct buffer *link_output(void) { return &output; }
 bool freeze_holds(void) { return frozen; }

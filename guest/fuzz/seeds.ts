@@ -47,6 +47,7 @@ const configure = {
 const messages: Record<string, readonly Buffer[]> = {
   hello: [hello],
   ping: [hello, frame('Ping', 0, { token: 1n })],
+  clock: [hello, frame('Clock', 0, { realtimeNanoseconds: 1n })],
   freeze: [hello, frame('Freeze', 0, { flags: 1 }), frame('Thaw', 0, {}), frame('Freeze', 0, { flags: 0 }), hello],
   configure: [hello, frame('Configure', 1, configure)],
   spawn: [hello, frame('Spawn', 1, spawn), frame('Data', 1, { bytes: Buffer.from('abc') }), frame('Eof', 1, {})],

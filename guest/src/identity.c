@@ -21,7 +21,10 @@ enum { CONFIRMED_HOSTNAME = 1, CONFIRMED_CLOCK = 2, CONFIRMED_ENTROPY = 4 };
 #define MACHINE_ID "/etc/machine-id"
 #define RANDOM_DEVICE "/dev/urandom"
 
-static bool random_numbers_are_copied;
+// What a message takes to come is no reason to touch a clock.
+#define CLOCK_TRIFLE (10 * MILLISECOND)
+
+static bool has_own_kernel;
 // Kept open in a machine: under emulation the way to it is a good part of what a copy of the machine has to do first.
 static int random_device = -1;
 // Open from a freeze until its end, or until a copy has used it.
@@ -29,7 +32,7 @@ static int machine_id = -1;
 static bool is_ready;
 
 void identity_open(bool own_kernel) {
-  random_numbers_are_copied = own_kernel;
+  has_own_kernel = own_kernel;
   if (own_kernel) random_device = open(RANDOM_DEVICE, O_RDWR | O_CLOEXEC);
 }
 
@@ -50,6 +53,10 @@ static bool set_clock(uint64_t nanoseconds) {
   return (wall > nanoseconds ? wall - nanoseconds : nanoseconds - wall) < CLOCK_TOLERANCE;
 }
 
+void identity_clock(uint64_t realtime_nanoseconds) {
+  if (has_own_kernel && wall_now() + CLOCK_TRIFLE < realtime_nanoseconds) set_clock(realtime_nanoseconds);
+}
+
 // True when the next random numbers are not those of a machine that this one was copied from.
 static bool add_entropy(struct slice entropy) {
   if (entropy.length == 0) return false;
@@ -62,7 +69,7 @@ static bool add_entropy(struct slice entropy) {
   pool.length = (int)length;
   memcpy(pool.bytes, entropy.bytes, length);
   int descriptor = random_device >= 0 ? random_device : open(RANDOM_DEVICE, O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) return !random_numbers_are_copied;
+  if (descriptor < 0) return !has_own_kernel;
   bool reseeded = ioctl(descriptor, ADD_ENTROPY, &pool) == 0 && ioctl(descriptor, RESEED) == 0;
   // Without the privilege the bytes are mixed in but not credited.
   if (!reseeded) {
@@ -70,7 +77,7 @@ static bool add_entropy(struct slice entropy) {
     (void)ignored;
   }
   if (descriptor != random_device) close(descriptor);
-  return reseeded || !random_numbers_are_copied;
+  return reseeded || !has_own_kernel;
 }
 
 static int open_machine_id(void) { return open(MACHINE_ID, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); }

@@ -8,6 +8,8 @@ void identity_open(bool own_kernel);
 // Makes ready what a copy of this machine has to change of itself, and forgets it again. The copy finds everything slow.
 void identity_ready(void);
 void identity_unready(void);
+// The time is this. A clock of the sandbox's own that is behind it is put forward.
+void identity_clock(uint64_t realtime_nanoseconds);
 // renewed: this may be a copy of another machine. Says what is confirmed, as the value of Done does.
 uint64_t identity_set(const struct message_configure *message, bool renewed);
 #endif

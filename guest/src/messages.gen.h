@@ -3,7 +3,7 @@
 #define HEARTH_MESSAGES_GEN_H
 #include "wire.h"
 
-#define PROTOCOL_VERSION 2u
+#define PROTOCOL_VERSION 3u
 
 enum message_type {
   MESSAGE_HELLO = 1,
@@ -53,6 +53,7 @@ enum message_type {
   MESSAGE_FREEZE = 65,
   MESSAGE_FROZEN = 66,
   MESSAGE_THAW = 67,
+  MESSAGE_CLOCK = 68,
   MESSAGE_NETWORK = 70,
   MESSAGE_LOOKUP = 71,
   MESSAGE_ADDRESS = 72,
@@ -924,6 +925,20 @@ static inline bool encode_frozen(struct buffer *out, uint32_t channel, const str
 static inline bool decode_thaw(struct slice payload) { return payload.length == 0; }
 static inline bool encode_thaw(struct buffer *out, uint32_t channel) {
   size_t frame = wire_begin(out, 67, channel);
+  return wire_end(out, frame);
+}
+
+struct message_clock {
+  uint64_t realtime_nanoseconds;
+};
+static inline bool decode_clock(struct slice payload, struct message_clock *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->realtime_nanoseconds = wire_read_u64(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_clock(struct buffer *out, uint32_t channel, const struct message_clock *message) {
+  size_t frame = wire_begin(out, 68, channel);
+  wire_write_u64(out, message->realtime_nanoseconds);
   return wire_end(out, frame);
 }
 

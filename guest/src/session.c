@@ -4,6 +4,7 @@
 
 #include "channel.h"
 #include "freeze.h"
+#include "identity.h"
 #include "link.h"
 #include "loop.h"
 #include "messages.gen.h"
@@ -81,6 +82,13 @@ static bool receive_address(struct channel *channel, struct slice payload) {
   return true;
 }
 
+static bool receive_clock(uint32_t id, struct slice payload) {
+  struct message_clock message;
+  if (id != 0 || !decode_clock(payload, &message)) return false;
+  identity_clock(message.realtime_nanoseconds);
+  return true;
+}
+
 static bool receive_freeze(uint32_t id, struct slice payload) {
   struct message_freeze freeze;
   if (id != 0 || !decode_freeze(payload, &freeze)) return false;
@@ -96,6 +104,7 @@ static bool receive_frozen(uint8_t type, uint32_t id, struct slice payload) {
 
 static bool receive(uint8_t type, uint32_t id, struct slice payload) {
   if (type == MESSAGE_THAW) return id == 0 && decode_thaw(payload);
+  if (type == MESSAGE_CLOCK) return receive_clock(id, payload);
   if (type == MESSAGE_FREEZE) return receive_freeze(id, payload);
   if (type == MESSAGE_PING) {
     struct message_ping ping;

@@ -158,6 +158,7 @@ describe('freezing', () => {
     for (let round = 0; round < 20; round++) {
       await freeze()
       guest.send('Thaw', 0, {})
+      guest.send('Clock', 0, { realtimeNanoseconds: BigInt(Date.now()) * 1_000_000n })
     }
     guest.send('Ping', 0, { token: 4n })
     expect(await guest.control.expect('Pong')).toEqual({ token: 4n })

@@ -25,20 +25,14 @@ interface Beginning {
 /** Says hello and gives a new machine its identity. It may be handed out afterwards. */
 export async function greet(link: Link, identity: Identity, { restored, renewed }: Beginning): Promise<void> {
   const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: identity.signal }
-  // One that goes on where another stood gets its clock when it can take it.
-  if (restored) {
-    await link.hello(options)
-    const [confirmed] = await Promise.all([configure(link, identity, renewed), network(link, identity)])
-    requireRenewed(confirmed)
-    return
-  }
   // Together: the guest takes them in order, and nobody waits for the way back in between.
   const [, confirmed] = await Promise.all([
-    link.hello(options),
+    // By when one that goes on where another stood could take its clock, that was late. This comes before whatever it is asked.
+    link.hello(options).then(() => restored && link.tellTime()),
     configure(link, identity, renewed),
     network(link, identity),
   ])
-  if (renewed) requireRenewed(confirmed)
+  if (restored || renewed) requireRenewed(confirmed)
 }
 
 /** Gives another identity to a machine that was greeted, and in which nothing has run. */

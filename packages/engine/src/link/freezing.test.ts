@@ -51,6 +51,7 @@ test('nothing is sent between Freeze and Thaw', async () => {
   await frozen
   peer.link.thaw()
   expect(await peer.expect('Thaw')).toBe(0)
+  expect(await peer.expect('Clock')).toBe(0)
   await peer.expect('Ping')
   peer.say('Pong', { token: 1n }, 0)
   await ping
@@ -109,6 +110,7 @@ test('a frozen sandbox that is stopped thaws when it resumes, and not before', a
   peer.link.resume()
   await peer.expect('KeeperResume')
   await peer.expect('Thaw')
+  await peer.expect('Clock')
   await peer.expect('Ping')
   peer.say('Pong', { token: 1n }, 0)
   await ping

@@ -1,5 +1,7 @@
 import { HearthError } from '@hearth/contract'
+import { clockFrame } from './clock-frame.ts'
 import { decode } from './dispatch.ts'
+import { encodeFrame } from './encode-frame.ts'
 import type { FrameSink } from './frame-sink.ts'
 import { WireError } from './wire.ts'
 
@@ -8,11 +10,7 @@ export interface Frozen {
   readonly alone: boolean
 }
 
-/** The frames that begin and end a freeze. */
-interface FreezeFrames {
-  readonly freeze: Uint8Array
-  readonly thaw: Uint8Array
-}
+const SETTLE_FILES = 1
 
 /**
  * Freeze and its Frozen, and stops by the keeper. From then to the thaw or the resume nothing goes out: what calls want to send meanwhile waits in
@@ -20,7 +18,7 @@ interface FreezeFrames {
  */
 export class Freezing {
   readonly #sink: FrameSink
-  #frames: FreezeFrames | null = null
+  #frozen = false
   #stopped = false
   #asked: PromiseWithResolvers<Frozen> | null = null
   /** A Frozen that came too late for whoever asked. */
@@ -31,12 +29,12 @@ export class Freezing {
   }
 
   /** Resolves when the guest has said its last word. When it does not, or cannot hold its files, everything goes on. */
-  async freeze(frames: FreezeFrames, timeoutMs: number): Promise<Frozen> {
+  async freeze(settle: boolean, timeoutMs: number): Promise<Frozen> {
     if (this.#sink.held) throw new HearthError('conflict', 'the sandbox is paused or being captured')
     const asked = Promise.withResolvers<Frozen>()
     this.#asked = asked
-    this.#frames = frames
-    this.#sink.hold(frames.freeze)
+    this.#frozen = true
+    this.#sink.hold(encodeFrame('Freeze', { flags: settle ? SETTLE_FILES : 0 }, 0))
     const timer = setTimeout(() => {
       this.#late++
       this.#asked = null
@@ -54,29 +52,28 @@ export class Freezing {
 
   /** One that was stopped meanwhile thaws when it resumes. */
   thaw(): void {
-    if (this.#frames === null || this.#stopped) return
-    const { thaw } = this.#frames
-    this.#frames = null
-    this.#sink.resume(thaw)
+    if (!this.#frozen || this.#stopped) return
+    this.#frozen = false
+    this.#sink.resume(thawed())
   }
 
   /** A guest that is frozen is stopped as it is; one that was only asked to freeze has its last word to say before. */
-  stop(keeperPause: Uint8Array): void {
+  stop(): void {
     if (this.#stopped || (this.#sink.held && !this.silent)) return
     this.#stopped = true
-    this.#sink.hold(keeperPause)
+    this.#sink.hold(encodeFrame('KeeperPause', {}, 0))
   }
 
-  resume(keeperResume: Uint8Array): void {
-    const { thaw } = this.#frames ?? { thaw: new Uint8Array() }
-    this.#frames = null
+  resume(): void {
+    const thaw = this.#frozen ? thawed() : new Uint8Array()
+    this.#frozen = false
     this.#stopped = false
-    this.#sink.resume(Buffer.concat([keeperResume, thaw]))
+    this.#sink.resume(Buffer.concat([encodeFrame('KeeperResume', {}, 0), thaw]))
   }
 
   /** True from the guest's last word to the thaw. */
   get silent(): boolean {
-    return this.#frames !== null && this.#asked === null
+    return this.#frozen && this.#asked === null
   }
 
   received(payload: Buffer): void {
@@ -94,8 +91,13 @@ export class Freezing {
   }
 
   fail(error: HearthError): void {
-    this.#frames = null
+    this.#frozen = false
     this.#asked?.reject(error)
     this.#asked = null
   }
+}
+
+/** Also what the guest could not notice: how long it stood still. */
+function thawed(): Uint8Array {
+  return Buffer.concat([encodeFrame('Thaw', {}, 0), clockFrame()])
 }

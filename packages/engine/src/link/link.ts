@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { BOUNDS, HearthError } from '@hearth/contract'
 import { Channel, type ChannelHandlers, type ChannelOwner } from './channel.ts'
 import { ChannelTable } from './channel-table.ts'
+import { clockFrame } from './clock-frame.ts'
 import { dispatch } from './dispatch.ts'
 import { encodeFrame } from './encode-frame.ts'
 import { FrameDecoder } from './frame-decoder.ts'
@@ -23,7 +24,6 @@ export const REQUEST_TIMEOUT_MS = 60_000
 const FREEZE_MS = 30_000
 /** A guest that does not read must not hold up the host that wants to leave. */
 const CLOSE_MS = 1000
-const SETTLE_FILES = 1
 const LAST_CHANNEL = 2 ** 31 - 1
 /** Requests that the guest does not read pile up to this, and further ones are refused. */
 const UNREAD_BYTES = 16 * 1024 * 1024
@@ -142,14 +142,14 @@ export class Link implements ChannelOwner {
   pause(requests: 'refused' | 'wait' = 'refused'): void {
     this.#assertOpen()
     this.#paused = requests === 'refused'
-    this.#freezing.stop(encodeFrame('KeeperPause', {}, 0))
+    this.#freezing.stop()
   }
 
   /** Tells the keeper to let the guest go on, then sends what has waited. Harmless to a guest that runs. */
   resume(): void {
     this.#assertOpen()
     this.#paused = false
-    this.#freezing.resume(encodeFrame('KeeperResume', {}, 0))
+    this.#freezing.resume()
   }
 
   /**
@@ -158,16 +158,17 @@ export class Link implements ChannelOwner {
    */
   async freeze(settle = true): Promise<Frozen> {
     this.#assertOpen()
-    const frames = {
-      freeze: encodeFrame('Freeze', { flags: settle ? SETTLE_FILES : 0 }, 0),
-      thaw: encodeFrame('Thaw', {}, 0),
-    }
-    return await this.#freezing.freeze(frames, FREEZE_MS)
+    return await this.#freezing.freeze(settle, FREEZE_MS)
   }
 
   /** Harmless when it is not frozen, or over. One that was stopped meanwhile thaws when it resumes. */
   thaw(): void {
     if (this.#end === null) this.#freezing.thaw()
+  }
+
+  /** Before anything that is asked from now on. */
+  tellTime(): void {
+    this.sink.push(clockFrame())
   }
 
   /** False before the first `hello` is answered. */

@@ -142,6 +142,7 @@ export class LinkMachine implements Machine {
     // A machine that was taken up while it was paused has not been greeted.
     if (this.#link.welcomed) await this.#link.ping()
     else await this.#link.hello()
+    this.#link.tellTime()
   }
 
   async capture(directory: string, memory: MemoryMode, still?: WhileStill): Promise<Captured> {

@@ -92,6 +92,22 @@ export function describeMemory(suite: ForkSuite): void {
     await program.kill()
   })
 
+  suite.withMemory('the time for which the parent stood still is not lost on its clock', 90_000, async (parent) => {
+    await output(parent, 'head -c 60000000 /dev/urandom > /dev/shm/much')
+    let pausedMs = 0
+    for (let round = 0; round < 4; round++) {
+      const forked = await parent.fork(1, { memory: 'required' })
+      await using _copies = new Copies(forked.children)
+      pausedMs += forked.pausedMs
+    }
+    const ahead: number[] = []
+    for (let round = 0; round < 5; round++) {
+      const asked = Date.now()
+      ahead.push(Number(await output(parent, 'date +%s%N')) / 1e6 - asked)
+    }
+    expect(Math.min(...ahead), `it stood still for ${pausedMs} ms`).toBeGreaterThan(-pausedMs / 2)
+  })
+
   suite.withMemory('interpreters keep their state in the children', 90_000, async (parent) => {
     await parent.runCode('x = 41')
     const slow = parent.runCode('import time\ntime.sleep(1)\nprint("printed")\ny = 7\ny')
