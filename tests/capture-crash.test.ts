@@ -102,7 +102,7 @@ const MOMENTS: readonly Moment[] = [
 describe.each(MOMENTS.filter(({ rung }) => able.includes(rung)))(
   'kill -9 of the engine in a $what of $rung, when $when',
   ({ rung, what, isThere }) => {
-    test('leaves the sandbox running, and nothing that could be restored', async () => {
+    test('leaves the sandbox as it was, and nothing that could be restored', async () => {
       const victim = new Victim(what, rung)
       const id = String((await victim.lines.next()).value)
       let draft = ''
@@ -113,12 +113,14 @@ describe.each(MOMENTS.filter(({ rung }) => able.includes(rung)))(
         await victim[Symbol.asyncDispose]()
       }
       expect(draft).not.toBe('')
-      expect(existsSync(join(draft, 'manifest.json'))).toBe(false)
       await expectRefusal(hearth.create({ from: `victim-${victim.process.pid}` }), 'snapshot_not_found')
-      await using parent = await hearth.adopt(id)
+      if (what === 'snapshot') expect(existsSync(join(draft, 'manifest.json'))).toBe(false)
+      // One that was stopped for good may have fallen asleep before it was seen.
+      const sleeps = (await hearth.survey()).find((found) => found.id === id)?.alive === false
+      await using parent = sleeps ? await hearth.wake(id) : await hearth.adopt(id)
       expect((await parent.exec('cat /tmp/kept; wc -c < /dev/shm/much')).stdout).toBe('kept\n60000000\n')
       await hearth.sweep()
-      expect(existsSync(draft)).toBe(false)
+      await until('the draft is gone', () => !existsSync(draft))
       await until('its helpers are gone', () => namedBy(draft).length === 0)
       const taken = await parent.snapshot({ memory: 'required' })
       await hearth.snapshots.remove(taken.id)
