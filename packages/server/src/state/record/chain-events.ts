@@ -1,4 +1,4 @@
-import type { Insertable, Selectable } from 'kysely'
+import { type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
 import { CHAIN_START, chainHash, type RecordHead } from '@hearth/contract'
 import type { Database } from '../database/database.ts'
 import type { EventChainsTable, EventsTable } from '../database/tables.ts'
@@ -72,21 +72,18 @@ export function headOf(chain: Selectable<EventChainsTable>): RecordHead {
   return { sandbox, length, seq, hash, signature, publicKey }
 }
 
+/** Written out, as each create does it twice, and building it would take longer than running it. */
 async function writeChains({ query }: Database, chains: readonly EventChainsTable[]): Promise<void> {
   for (let start = 0; start < chains.length; start += ROWS_PER_STATEMENT) {
-    await query
-      .insertInto('event_chains')
-      .values(chains.slice(start, start + ROWS_PER_STATEMENT))
-      .onConflict((conflict) =>
-        conflict.column('sandbox_id').doUpdateSet((set) => ({
-          length: set.ref('excluded.length'),
-          seq: set.ref('excluded.seq'),
-          hash: set.ref('excluded.hash'),
-          signature: set.ref('excluded.signature'),
-          public_key: set.ref('excluded.public_key'),
-          broken_at: set.ref('excluded.broken_at'),
-        })),
-      )
-      .execute()
+    const rows = chains.slice(start, start + ROWS_PER_STATEMENT).map(chainValues)
+    await sql`insert into event_chains
+      (sandbox_id, tenant_id, length, seq, hash, signature, public_key, broken_at) values ${sql.join(rows)}
+      on conflict (sandbox_id) do update set length = excluded.length, seq = excluded.seq, hash = excluded.hash,
+      signature = excluded.signature, public_key = excluded.public_key, broken_at = excluded.broken_at`.execute(query)
   }
+}
+
+function chainValues(chain: EventChainsTable): RawBuilder<unknown> {
+  const { sandbox_id, tenant_id, length, seq, hash, signature, public_key, broken_at } = chain
+  return sql`(${sandbox_id}, ${tenant_id}, ${length}, ${seq}, ${hash}, ${signature}, ${public_key}, ${broken_at})`
 }

@@ -1,3 +1,4 @@
+import { sql, type RawBuilder } from 'kysely'
 import { HearthError, type Quotas } from '@hearth/contract'
 import type { ApiKeyRepository } from '../access/api-keys.ts'
 import type { TenantRepository } from '../access/tenants.ts'
@@ -12,60 +13,44 @@ import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 export type Usage = Quotas
 
 /** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed, a volume what it may take; that of a workspace counts with this. The cache of a repository holds what it takes. */
-export async function countUsage(database: Database, tenantId: string): Promise<Usage> {
-  const row = await database.query
-    .selectFrom('sandboxes')
-    .where('tenant_id', '=', tenantId)
-    .where('state', 'in', [...MACHINE_STATES])
-    .select(({ fn }) => [
-      fn.countAll<number>().as('sandboxes'),
-      fn.sum<number | null>('cpus').as('cpus'),
-      fn.sum<number | null>('memory_bytes').as('memoryBytes'),
-      fn.sum<number | null>('disk_bytes').as('diskBytes'),
-    ])
-    .executeTakeFirstOrThrow()
-  const asleep = await database.query
-    .selectFrom('sandboxes')
-    .where('tenant_id', '=', tenantId)
-    .where('state', '=', 'hibernated')
-    .select(({ fn }) => fn.sum<number | null>('disk_bytes').as('diskBytes'))
-    .executeTakeFirstOrThrow()
-  const captured = await database.query
-    .selectFrom('snapshots')
-    .where('tenant_id', '=', tenantId)
-    .select(({ fn }) => [fn.countAll<number>().as('snapshots'), fn.sum<number | null>('bytes').as('bytes')])
-    .executeTakeFirstOrThrow()
-  const kept = await database.query
-    .selectFrom('volumes')
-    .where('tenant_id', '=', tenantId)
-    .where('workspace_id', 'is', null)
-    .select(({ fn }) => [fn.countAll<number>().as('volumes'), fn.sum<number | null>('disk_bytes').as('bytes')])
-    .executeTakeFirstOrThrow()
-  const checkedOut = await database.query
-    .selectFrom('workspaces')
-    .where('tenant_id', '=', tenantId)
-    .where('state', '!=', 'evicted')
-    .select(({ fn }) => fn.sum<number | null>('disk_bytes').as('diskBytes'))
-    .executeTakeFirstOrThrow()
-  const cached = await database.query
-    .selectFrom('repositories')
-    .where('tenant_id', '=', tenantId)
-    .select(({ fn }) => fn.sum<number | null>('bytes').as('bytes'))
-    .executeTakeFirstOrThrow()
+export async function countUsage({ query }: Database, tenantId: string): Promise<Usage> {
+  const { rows } = await held(tenantId).execute(query)
+  const [row] = rows
+  if (row === undefined) throw new Error('a sum has no row')
+  const { cpus, memory, disk, asleep, captured, kept, checked_out, cached } = row
   return {
     sandboxes: row.sandboxes,
-    cpus: row.cpus ?? 0,
-    memoryBytes: row.memoryBytes ?? 0,
-    diskBytes:
-      (row.diskBytes ?? 0) +
-      (asleep.diskBytes ?? 0) +
-      (captured.bytes ?? 0) +
-      (kept.bytes ?? 0) +
-      (checkedOut.diskBytes ?? 0) +
-      (cached.bytes ?? 0),
-    snapshots: captured.snapshots,
-    volumes: kept.volumes,
+    cpus: cpus ?? 0,
+    memoryBytes: memory ?? 0,
+    diskBytes: [disk, asleep, captured, kept, checked_out, cached].reduce<number>((sum, part) => sum + (part ?? 0), 0),
+    snapshots: row.snapshots,
+    volumes: row.volumes,
   }
+}
+
+interface HeldRow extends Record<
+  'cpus' | 'memory' | 'disk' | 'asleep' | 'captured' | 'kept' | 'checked_out' | 'cached',
+  number | null
+> {
+  readonly sandboxes: number
+  readonly snapshots: number
+  readonly volumes: number
+}
+
+const MACHINES = sql.raw(MACHINE_STATES.map((state) => `'${state}'`).join(', '))
+
+/** Written out: every create asks for it while it holds the lock of its tenant, and building it would take longer than running it. */
+function held(tenantId: string): RawBuilder<HeldRow> {
+  return sql<HeldRow>`select
+    count(*) as sandboxes, sum(cpus) as cpus, sum(memory_bytes) as memory, sum(disk_bytes) as disk,
+    (select sum(disk_bytes) from sandboxes where tenant_id = ${tenantId} and state = 'hibernated') as asleep,
+    (select count(*) from snapshots where tenant_id = ${tenantId}) as snapshots,
+    (select sum(bytes) from snapshots where tenant_id = ${tenantId}) as captured,
+    (select count(*) from volumes where tenant_id = ${tenantId} and workspace_id is null) as volumes,
+    (select sum(disk_bytes) from volumes where tenant_id = ${tenantId} and workspace_id is null) as kept,
+    (select sum(disk_bytes) from workspaces where tenant_id = ${tenantId} and state != 'evicted') as checked_out,
+    (select sum(bytes) from repositories where tenant_id = ${tenantId}) as cached
+    from sandboxes where tenant_id = ${tenantId} and state in (${MACHINES})`
 }
 
 interface QuotaSession {
