@@ -2,7 +2,10 @@ import { removeCgroup, type Cgroups } from './cgroups.ts'
 import { KeeperNursery } from './keeper-nursery.ts'
 import { prepareKeeper, type PreparedKeeper } from './keeper.ts'
 
-const REFILL_DELAY_MS = 40
+/** Until what was just made has had its first commands: forking a keeper and joining its cgroup would slow them. */
+const REFILL_DELAY_MS = 80
+/** The next create would have to wait for a keeper of its own, which is worse. */
+const EMPTY_REFILL_DELAY_MS = 40
 
 /**
  * A few keepers whose future runtime already sits in a cgroup of its own. Joining one costs milliseconds on cgroup v1, so it is done
@@ -39,12 +42,13 @@ export class KeeperPool {
     await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.#addSpare()))
   }
 
-  /** Later, because starting a process blocks this one for milliseconds that the create under way would pay for. */
+  /** Later, and later again with each that is taken meanwhile, because the create under way would pay for it. */
   #refill(): void {
     clearTimeout(this.#timer)
     if (this.#disposed) return
     // Ahead of need only: when it fails here, the create that needs a keeper meets the same error and reports it.
-    this.#timer = setTimeout(() => void this.fill().catch(() => undefined), REFILL_DELAY_MS)
+    const delay = this.#spares.length === 0 ? EMPTY_REFILL_DELAY_MS : REFILL_DELAY_MS
+    this.#timer = setTimeout(() => void this.fill().catch(() => undefined), delay)
     this.#timer.unref()
   }
 
