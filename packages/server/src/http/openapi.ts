@@ -90,6 +90,12 @@ export const queryBoolean = z.enum(['true', 'false']).transform((value) => value
 
 export const processParameters = sandboxParameters.extend({ process: queryInteger(1, 2 ** 32 - 1) })
 
+/** A field of a body is named as it stands there; of what may be meant elsewhere it is said where. */
+function placeOf(target: string, path: readonly PropertyKey[]): string {
+  const named = target === 'json' && path.length > 0 ? path : [target === 'json' ? 'body' : target, ...path]
+  return named.map(String).join('.')
+}
+
 /** A new router whose refusals of wrong input are ours. */
 export function newApp(): App {
   return new OpenAPIHono<AppEnv>({
@@ -97,7 +103,7 @@ export function newApp(): App {
       if (result.success) return
       const issues = result.error.issues
         .slice(0, 20)
-        .map((issue) => `${[result.target, ...issue.path].join('.')}: ${issue.message}`)
+        .map((issue) => `${placeOf(result.target, issue.path)}: ${issue.message}`)
       throw new HearthError('invalid_request', issues.join('; '), { context: { issues } })
     },
   })

@@ -23,7 +23,7 @@ export function controlRoutes(app: App, services: Services): void {
     const { signal: name, tree = false } = context.req.valid('json')
     const { process: id } = context.req.valid('param')
     if (tree && name !== undefined && name !== 'SIGKILL') {
-      throw new HearthError('invalid_request', 'json.signal: a whole tree takes SIGKILL alone')
+      throw new HearthError('invalid_request', 'signal: a whole tree takes SIGKILL alone')
     }
     await withSandbox(services, context, (sandbox) =>
       services.processes.control(sandbox, id, (process) => (tree ? process.kill() : process.signal(name ?? 'SIGTERM'))),
