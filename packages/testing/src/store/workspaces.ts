@@ -34,7 +34,7 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
       ...change,
     })
 
-  it('knows a repository of one address once in a tenant, with the location that was given last', async () => {
+  it('knows a repository of one address once in a tenant, with what was said of it last', async () => {
     const { store, tenant } = fixture()
     const [own, other] = [await tenant(), await tenant()]
     const id = await repository(store, own.id)
@@ -43,6 +43,9 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
     const location = { ...LOCATION, secret: 'forge' }
     await store.repositories.add({ id: newRepositoryId(), tenantId: own.id, hostId: 'h', location })
     expect(await store.repositories.find(own.id, id)).toMatchObject({ state: 'cloning', secret: 'forge', bytes: 0 })
+    // Its address alone means it as it is known.
+    expect(await repository(store, own.id)).toBe(id)
+    expect(await store.repositories.find(own.id, id)).toMatchObject({ secret: 'forge' })
     expect(await store.repositories.find(other.id, id)).toBeNull()
   })
 

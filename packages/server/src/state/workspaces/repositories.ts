@@ -3,7 +3,7 @@ import { BOUNDS, HearthError, type RepositoryId, type RepositoryState } from '@h
 import { atomically, type Database, type Sources } from '../database/database.ts'
 import type { RepositoriesTable } from '../database/workspace-tables.ts'
 import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
-import { decodeRepository, type NewRepository, type RepositoryRecord } from './repository-record.ts'
+import { decodeRepository, mergedLocation, type NewRepository, type RepositoryRecord } from './repository-record.ts'
 import { refusedMove, repositorySources } from './states.ts'
 
 export class RepositoryTable {
@@ -15,11 +15,19 @@ export class RepositoryTable {
     this.#sources = sources
   }
 
-  /** Writes down one that is being cloned; one of the same address is given as it is, with the location that was given last. */
+  /** Writes down one that is being cloned. One of the same address is given, with what was said of it now; what was not said stays as it was. */
   async add({ id, tenantId, hostId, location }: NewRepository): Promise<RepositoryRecord> {
     const now = this.#sources.now()
     const address = location.url ?? location.path ?? ''
     return await atomically(this.#database, async ({ query }) => {
+      const known = await query
+        .selectFrom('repositories')
+        .selectAll()
+        .where('tenant_id', '=', tenantId)
+        .where('host_id', '=', hostId)
+        .where('address', '=', address)
+        .executeTakeFirst()
+      const merged = JSON.stringify(known === undefined ? location : mergedLocation(decodeRepository(known), location))
       const row = await query
         .insertInto('repositories')
         .values({
@@ -34,7 +42,7 @@ export class RepositoryTable {
           used_at: now,
         })
         .onConflict((conflict) =>
-          conflict.columns(['tenant_id', 'host_id', 'address']).doUpdateSet({ location: JSON.stringify(location) }),
+          conflict.columns(['tenant_id', 'host_id', 'address']).doUpdateSet({ location: merged }),
         )
         .returningAll()
         .executeTakeFirstOrThrow()

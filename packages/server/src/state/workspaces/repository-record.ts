@@ -47,3 +47,14 @@ export function decodeRepository(row: Selectable<RepositoriesTable>): Repository
     reason: row.reason,
   }
 }
+
+/** What is said of a repository that is known already. Who names its address alone means the one that there is, with what opens it. */
+export function mergedLocation(known: RepositoryLocation, said: RepositoryLocation): RepositoryLocation {
+  return {
+    url: said.url,
+    path: said.path,
+    secret: said.secret ?? known.secret,
+    forge: said.forge ?? known.forge,
+    anywhere: said.anywhere || known.anywhere,
+  }
+}
