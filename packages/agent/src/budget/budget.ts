@@ -15,7 +15,7 @@ export function budgetOf(given: Partial<BudgetLimits>, model: string, prices: Pr
   const priced = priceOf(model, prices) !== null
   if (typeof given.dollars === 'number' && !priced) {
     throw new HearthError('invalid_request', `there is no price for ${model}, so that a limit in money means nothing`, {
-      suggestion: 'Give its price, or limit steps, tokens and time.',
+      suggestion: 'Give its price (`--price NAME=IN/OUT`), or limit steps, tokens and time.',
     })
   }
   const limits = { ...DEFAULTS, ...(priced ? {} : { dollars: null }), ...given }

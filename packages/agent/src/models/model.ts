@@ -67,7 +67,7 @@ export interface ModelReply {
 
 /** One call is one step: a model never runs a tool itself, and never tries again by itself. */
 export interface Model {
-  /** As it was asked for, for example `anthropic:claude-sonnet-4-5`. */
+  /** As it was asked for, for example `anthropic:claude-sonnet-5-5`. */
   readonly name: string
   /** Tokens that the conversation may have, with the reply. */
   readonly contextTokens: number

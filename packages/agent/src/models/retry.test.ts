@@ -37,10 +37,15 @@ describe('the time until the next call', () => {
 })
 
 describe('prices', () => {
-  it('are those of the longest name that fits, and can be overridden', () => {
-    expect(priceOf('openai:gpt-5-mini-2025', {})?.input).toBe(0.25)
+  it('are those of the name, whatever its date, and can be overridden', () => {
+    expect(priceOf('openai:gpt-5-mini-2025-08-07', {})?.input).toBe(0.25)
+    expect(priceOf('anthropic:claude-sonnet-4-5-20250929', {})?.input).toBe(3)
+    expect(priceOf('scripted:any.json', {})).toEqual({ input: 0, output: 0 })
     expect(priceOf('openai:gpt-5', { 'openai:gpt-5': { input: 1, output: 2 } })).toEqual({ input: 1, output: 2 })
     expect(priceOf('openai-compatible:http://x#y', {})).toBeNull()
+    // Ten times as dear as the one that it is named after.
+    expect(priceOf('openai:gpt-5-pro', {})).toBeNull()
+    expect(priceOf('openai:constructor', {})).toBeNull()
   })
 
   it('count what a cache gave and took', () => {

@@ -4,8 +4,8 @@ import { HearthError } from '@hearth/contract'
 /** By its name, or whichever there is a key for. */
 export async function chooseModel(name: string | undefined): Promise<Model> {
   if (name !== undefined) return await openModel(name)
-  if (variable('ANTHROPIC_API_KEY') !== null) return await openModel('anthropic:claude-sonnet-4-5')
-  if (variable('OPENAI_API_KEY') !== null) return await openModel('openai:gpt-5')
+  if (variable('ANTHROPIC_API_KEY') !== null) return await openModel('anthropic:claude-sonnet-5-5')
+  if (variable('OPENAI_API_KEY') !== null) return await openModel('openai:gpt-6.1-sol')
   const [url, model] = [variable('OPENAI_COMPATIBLE_URL'), variable('OPENAI_COMPATIBLE_MODEL')]
   if (url !== null && model !== null) return await openModel(`openai-compatible:${url}#${model}`)
   throw new HearthError('invalid_request', 'there is no model: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set', {
