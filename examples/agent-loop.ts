@@ -1,4 +1,4 @@
-// Lets an agent fix a bug in a sandbox. The model is a script here; `openModel('anthropic:claude-sonnet-4-5')` gives a real one.
+// Lets an agent fix a bug in a sandbox. The model is a script here; `openModel('anthropic:claude-sonnet-5-5')` gives a real one.
 import { ScriptedModel, startAgent } from '@hearth/agent'
 import { Hearth } from 'hearth'
 

@@ -1,5 +1,5 @@
 // Lets three attempts of an agent work side by side in forks of one warm machine, and keeps the change that passes in clean ones.
-// The models are scripts here; `openModel('anthropic:claude-sonnet-4-5')` gives a real one.
+// The models are scripts here; `openModel('anthropic:claude-sonnet-5-5')` gives a real one.
 import { bestOf, checks, ScriptedModel, SharedBudget, variations } from '@hearth/agent'
 import { Hearth } from 'hearth'
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { openModel, type Model } from '../../src/index.ts'
 import type { Fault, ModelProgram, Turn } from './model-program.ts'
 import { PROTOCOLS, type Body, type Protocol, type StreamEvent } from './protocols.ts'
+import { WHOLE_REPLIES } from './whole-replies.ts'
 
 /** A server on loopback that speaks the protocols of the providers as a program tells it to. */
 export class ModelServer implements AsyncDisposable {
@@ -28,8 +29,13 @@ export class ModelServer implements AsyncDisposable {
     return server
   }
 
+  /** Without the version, which the official client of Anthropic adds itself. */
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`
+    return `${this.origin}/v1`
   }
 
   /** The real client of the provider, led here. */
@@ -43,12 +49,14 @@ export class ModelServer implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const protocol = Object.values(PROTOCOLS).find(({ path }) => path === request.url)
-    if (protocol === undefined) throw new Error(`nobody asks for ${request.url}`)
+    const named = Object.entries(PROTOCOLS).find(([, { path }]) => path === request.url)
+    if (named === undefined) throw new Error(`nobody asks for ${request.url}`)
+    const [name, protocol] = named as [keyof typeof PROTOCOLS, Protocol]
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Body
     const serial = this.requests.push(body)
     const turn = this.#program(protocol.view(body, serial - 1))
     if (isFault(turn)) return await fail(turn, protocol, response, serial)
+    if (body['stream'] !== true) return json(response, WHOLE_REPLIES[name](turn, serial))
     send(response, protocol.stream(turn, serial))
     response.end()
   }
@@ -61,6 +69,10 @@ export class ModelServer implements AsyncDisposable {
 
 function isFault(turn: Turn): turn is Fault {
   return 'status' in turn || 'disconnect' in turn || 'flood' in turn || 'hang' in turn
+}
+
+function json(response: ServerResponse, reply: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
 }
 
 function send(response: ServerResponse, events: readonly StreamEvent[]): void {
