@@ -8,38 +8,11 @@ import { startAgent, type AgentEvent, type AgentResult } from '../src/index.ts'
 import type { ModelProgram } from './support/model-program.ts'
 import { ModelServer } from './support/model-server.ts'
 import type { PROTOCOLS } from './support/protocols.ts'
+import { repairer, TASK } from './support/repairer.ts'
 import { BUG, FIX, makeRepository, VERIFY, WORKDIR } from './support/repository.ts'
 
 const hearth = new Hearth()
 afterAll(async () => await hearth.dispose())
-
-/** Finds out what is wrong by what it sees: runs the tests, looks for the function that fails, changes it, runs them again. */
-const repairer: ModelProgram = ({ last, users, observations }) => {
-  if (observations.length === 0) {
-    expect(users[0]).toContain('the last page')
-    return { text: 'I look at what fails.', calls: [{ tool: 'bash', input: { command: VERIFY } }] }
-  }
-  if (/FAILED|AssertionError/.test(last) && last.startsWith('exit code 1')) {
-    return {
-      calls: [
-        { tool: 'grep', input: { pattern: 'range\\(', include: '*.py' } },
-        { tool: 'glob', input: { pattern: '**/parse.py' } },
-      ],
-    }
-  }
-  if (last.endsWith('/ranges/parse.py')) return { calls: [{ tool: 'read', input: { path: last } }] }
-  if (last.includes(BUG)) {
-    const input = { path: 'ranges/parse.py', old_string: BUG, new_string: FIX }
-    return {
-      text: 'The end is left out.',
-      calls: [
-        { tool: 'edit', input },
-        { tool: 'bash', input: { command: VERIFY } },
-      ],
-    }
-  }
-  return { calls: [{ tool: 'submit', input: { summary: 'the end of a range is included' } }] }
-}
 
 function patchOf(result: AgentResult): string {
   if (!result.diff.available) throw new Error(result.diff.reason)
@@ -55,7 +28,7 @@ describe('a bug in a repository is fixed by the real client of', () => {
     const run = await startAgent({
       sandbox,
       workdir: WORKDIR,
-      task: 'Of a range of pages the last page is missing.',
+      task: TASK,
       verify: VERIFY,
       model: await server.model(protocol),
       onEvent: (event) => events.push(event),

@@ -64,6 +64,20 @@ describe('hearth agent', () => {
     expect(stdout).toContain('+echo hello')
   })
 
+  it('counts what a model costs by the price that is given', async () => {
+    const dear = join(directory, 'dear.json')
+    const usage = { inputTokens: 1000, outputTokens: 100 }
+    writeFileSync(dear, JSON.stringify(SCRIPT.map((reply) => ({ ...reply, usage }))))
+    const given = ['agent', 'x', '--repo', repository, '--rung', 'process', '--model', `scripted:${dear}`]
+    const { code, stderr } = await hearth.run([...given, '--price', `scripted:${dear}=1000/1000`, '--max-cost', '2'])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/\ncost: [^]*2 steps, 2200 tokens, \$2\.20/)])
+    const unknown = ['agent', 'x', '--model', 'openai-compatible:http://127.0.0.1:1#x', '--max-cost', '2']
+    expect((await hearth.run([...unknown, '--repo', repository])).stderr).toMatch(
+      /no price for [^]*--price NAME=IN\/OUT/,
+    )
+    expect((await hearth.run([...given, '--price', 'cheap'])).stderr).toContain('openai:gpt-6-sol=2/10')
+  })
+
   it('says that a key is missing', async () => {
     Object.assign(hearth.env, { ANTHROPIC_API_KEY: '', OPENAI_API_KEY: '' })
     const none = await hearth.run(['agent', 'x', '--repo', repository])

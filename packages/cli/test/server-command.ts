@@ -12,8 +12,10 @@ export class ServerCommand implements AsyncDisposable {
     hearth.env['HEARTH_URL'] = server.url
   }
 
-  static async start(): Promise<ServerCommand> {
+  /** `furnish` puts things into the home before the server has it. */
+  static async start(furnish: (home: string) => void = () => undefined): Promise<ServerCommand> {
     const hearth = await HearthCommand.create()
+    furnish(hearth.home)
     return new ServerCommand(
       hearth,
       await serve({ home: hearth.home, port: 0, logLevel: 'silent', prepare: false, engine: { spareKeepers: 0 } }),

@@ -23,12 +23,15 @@ export type WrittenFile = { readonly path: string } & (
   | { readonly content: Uint8Array; readonly mode: number }
 )
 
+/** What the base decides, whatever a change says. Null for a change that is not judged but taken: all of it is written. */
+export type Guard = ((path: string) => boolean) | null
+
 /** Applies a patch to the base on the host, in a git index: no file of a sandbox is touched, and none of its tools is needed. */
 export async function patchedTree(
   directory: string,
   base: string,
   patch: Uint8Array,
-  isGuarded: (path: string) => boolean,
+  guard: Guard,
 ): Promise<PatchedTree> {
   if (patch.length > PATCH_BYTES)
     throw new HearthError('body_too_large', `the patch has more than ${PATCH_BYTES} bytes`)
@@ -39,7 +42,7 @@ export async function patchedTree(
     if (patch.length > 0) await git(['apply', '--cached', '--whitespace=nowarn', '-'], { ...options, input: [patch] })
     const tree = (await git(['write-tree'], options)).toString().trim()
     const changes = await changesBetween(directory, base, tree)
-    return { tree, ...changes, ...(await readEntries(directory, base, tree, isGuarded)) }
+    return { tree, ...changes, ...(await readEntries(directory, base, tree, guard)) }
   } finally {
     await rm(place, { recursive: true, force: true })
   }
@@ -57,14 +60,15 @@ async function readEntries(
   directory: string,
   base: string,
   tree: string,
-  isGuarded: (path: string) => boolean,
+  guard: Guard,
 ): Promise<Pick<PatchedTree, 'written' | 'held'>> {
   const raw = await git(['diff-tree', '-r', '--no-renames', '-z', base, tree], { directory })
   const entries = parseRaw(raw.toString())
-  const held = entries.filter(({ path }) => isGuarded(path)).map(({ path }) => path)
+  const isHeld = (path: string): boolean => guard?.(path) === true
+  const held = entries.filter(({ path }) => isHeld(path)).map(({ path }) => path)
   const written: WrittenFile[] = []
-  for (const entry of entries.filter(({ path }) => !isGuarded(path))) {
-    const file = await readEntry(directory, entry)
+  for (const entry of entries.filter(({ path }) => !isHeld(path))) {
+    const file = await readEntry(directory, entry, guard !== null)
     written.push(file.written)
     if (file.isHeld) held.push(entry.path)
   }
@@ -74,6 +78,7 @@ async function readEntries(
 async function readEntry(
   directory: string,
   { mode, before, blob, removed, path }: ChangedEntry,
+  isJudged: boolean,
 ): Promise<{ written: WrittenFile; isHeld: boolean }> {
   if (removed) return { written: { path, removed: true }, isHeld: false }
   const contentOf = async (id: string): Promise<Buffer> =>
@@ -81,7 +86,7 @@ async function readEntry(
   const content = await contentOf(blob)
   if (mode === '120000') return { written: { path, link: content.toString() }, isHeld: false }
   const bits = mode === '100755' ? 0o755 : 0o644
-  if (!isPackageFile(path)) return { written: { path, content, mode: bits }, isHeld: false }
+  if (!isJudged || !isPackageFile(path)) return { written: { path, content, mode: bits }, isHeld: false }
   // The scripts of a package are how its tests are run: those of the base count, with everything else as it was changed.
   const scripts = scriptsOf(/^0+$/.test(before) ? '{}' : (await contentOf(before)).toString())
   const judged = withScripts(content.toString(), scripts)

@@ -3,7 +3,7 @@ import type { Sandbox } from '@hearth/contract'
 export const WORKDIR = '/tmp/repository'
 
 /** A small program with a bug that its tests show: the end of a range is left out. */
-const FILES: Readonly<Record<string, string>> = {
+export const FILES: Readonly<Record<string, string>> = {
   '.gitignore': 'build/\n',
   'README.md': '# ranges\n\nReads ranges of pages such as `1-3,7`.\n',
   'ranges/__init__.py': 'from ranges.parse import parse\n\n__all__ = ["parse"]\n',

@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import type { AgentResult } from '@hearth/agent'
 import { onLocal } from '../copy/local-failure.ts'
 import { resultLine } from '../output/agent-view.ts'
-import { printable } from '../output/printable.ts'
+import { writeJsonLine } from '../output/present.ts'
 import { write } from '../output/write.ts'
-import { writeBranch, type LocalBranch } from './local-branch.ts'
+import type { Delivered, Destination, Outcome } from './destination.ts'
 
 export interface DeliveryOptions {
   /** A file; true or nothing for standard output. */
@@ -13,33 +13,45 @@ export interface DeliveryOptions {
   readonly quiet?: boolean
 }
 
-/** Gives what came of a run, whatever ended it. A change that cannot be written to its branch is given as a patch, and then the error. */
+/** Says what came of a run, and gives its change, whatever ended it. */
 export async function deliver(
   result: AgentResult,
-  { json, quiet, diff }: DeliveryOptions,
+  options: DeliveryOptions,
   task: string,
-  branch: LocalBranch | null,
+  destination: Destination | null,
 ): Promise<void> {
-  if (json !== true && quiet !== true) process.stderr.write(`${resultLine(result)}\n`)
-  if (!result.diff.available) return
-  const { patch } = result.diff
-  const toOutput = async (): Promise<void> => (json === true ? undefined : await write(process.stdout, patch))
-  if (typeof diff === 'string') await onLocal(diff, async () => await writeFile(diff, patch))
-  if (branch === null || patch.length === 0) return typeof diff === 'string' ? undefined : await toOutput()
+  if (options.json !== true && options.quiet !== true) process.stderr.write(`${resultLine(result)}\n`)
+  await giveChange(result, options, task, destination)
+}
+
+/** A change that cannot be written where it should go is given as a patch, and then the error. */
+export async function giveChange(
+  outcome: Outcome,
+  options: DeliveryOptions,
+  task: string,
+  destination: Destination | null,
+): Promise<void> {
+  const { json, diff } = options
+  const patch = outcome.diff.available ? outcome.diff.patch : null
+  if (typeof diff === 'string' && patch !== null) await onLocal(diff, async () => await writeFile(diff, patch))
+  const toOutput = async (): Promise<void> => {
+    if (typeof diff !== 'string' && json !== true && patch !== null) await write(process.stdout, patch)
+  }
   try {
-    const commit = await writeBranch(branch, patch, messageOf(task, result))
-    if (quiet === true) await write(process.stdout, `${commit}\n`)
-    else if (json !== true) process.stderr.write(`branch ${printable(branch.name)}: ${commit}\n`)
-    if (diff === true) await toOutput()
+    const delivered = (await destination?.write(outcome, task)) ?? null
+    if (delivered !== null) await tell(delivered, options)
+    if (delivered === null || diff === true) await toOutput()
   } catch (error) {
-    if (typeof diff !== 'string') await toOutput()
+    await toOutput()
     throw error
   }
 }
 
-function messageOf(task: string, { summary, reason }: AgentResult): string {
-  const [title = ''] = task.trim().split('\n')
-  const short = title.length > 72 ? `${title.slice(0, 69)}...` : title
-  const end = reason === 'submitted' ? '' : `\n\nThe run was cut short: ${reason}.`
-  return `${short}\n\n${summary ?? ''}${end}\n`
+async function tell(
+  { id, people, json: told }: Delivered,
+  { json, quiet }: Pick<DeliveryOptions, 'json' | 'quiet'>,
+): Promise<void> {
+  if (json === true) await writeJsonLine({ type: 'delivered', ...told })
+  else if (quiet === true) await write(process.stdout, `${id}\n`)
+  else process.stderr.write(people)
 }

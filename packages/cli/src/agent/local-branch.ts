@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import { git } from '@hearth/engine/git'
+import { printable } from '../output/printable.ts'
+import { messageOf, type Destination } from './destination.ts'
 
 /** A repository on this machine, and the branch that the change is to be written to. */
 export interface LocalBranch {
@@ -35,11 +37,7 @@ export async function findBranch(repository: string, name: string): Promise<Loca
  * Writes the change down as one commit on top of HEAD. SAFETY: neither the files nor the index of the repository are touched, and the patch goes
  * from blobs to blobs, so that no hook, filter or attribute of what the agent wrote is carried out.
  */
-export async function writeBranch(
-  { directory, name }: LocalBranch,
-  patch: Uint8Array,
-  message: string,
-): Promise<string> {
+async function writeBranch({ directory, name }: LocalBranch, patch: Uint8Array, message: string): Promise<string> {
   const temporary = await mkdtemp(join(tmpdir(), 'hearth-branch-'))
   try {
     const place = { directory, indexFile: join(temporary, 'index') }
@@ -61,8 +59,21 @@ export async function writeBranch(
   }
 }
 
+/** A new branch of a repository on this machine. A run that was cut short is written there too, and says so. */
+export function toLocalBranch(branch: LocalBranch): Destination {
+  return {
+    write: async (outcome, task) => {
+      const { diff } = outcome
+      if (!diff.available || diff.patch.length === 0) return null
+      const { name } = branch
+      const commit = await writeBranch(branch, diff.patch, messageOf(task, outcome))
+      return { id: commit, people: `branch ${printable(name)}: ${commit}\n`, json: { branch: name, commit } }
+    },
+  }
+}
+
 /** Not looked for in the directories above: a branch is written where it was asked for. */
-async function gitDirectory(repository: string): Promise<string> {
+export async function gitDirectory(repository: string): Promise<string> {
   const path = join(repository, '.git')
   const found = await stat(path).catch(() => null)
   if (found?.isDirectory() === true) return resolve(path)

@@ -1,10 +1,21 @@
-import { ModelFailure, openModel, resumeAgent, resultOf, type AgentResult, type Model } from '@hearth/agent'
+import {
+  ModelFailure,
+  openModel,
+  resumeAgent,
+  resultOf,
+  type AgentResult,
+  type Model,
+  type Prices,
+} from '@hearth/agent'
 import type { Sandbox } from '@hearth/contract'
 import { HearthError, type Hearth, type RunInfo } from '@hearth/sdk'
+import { bringingBack, COPY_MARK } from '../agent/carried-files.ts'
+import { toRepository } from '../agent/checkout.ts'
 import { deliver, type DeliveryOptions } from '../agent/deliver.ts'
+import type { Destination } from '../agent/destination.ts'
 import { goneSandbox } from '../agent/gone-sandbox.ts'
 import { ownerName, workOnServer } from '../agent/kept-on-server.ts'
-import { findBranch } from '../agent/local-branch.ts'
+import { findBranch, toLocalBranch } from '../agent/local-branch.ts'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { resultLine } from '../output/agent-view.ts'
@@ -18,25 +29,45 @@ export interface ResumeCommandOptions extends ServerOptions, DeliveryOptions {
   readonly model?: string
   readonly repo?: string
   readonly branch?: string
+  readonly pr?: boolean
+  readonly base?: string
+  readonly price?: Prices
   readonly force?: boolean
 }
 
 /** Goes on with a run: lets the one who works on it go on, or works on it here when nobody does. */
 export async function resumeRun(name: string, options: ResumeCommandOptions): Promise<number> {
-  const branch = options.branch === undefined ? null : await findBranch(options.repo ?? '.', options.branch)
   using interrupts = new Interrupts()
   using live = new LiveView()
   return await withServer(options, async (hearth) => {
     const run = await findRun(hearth, name)
     if (run.driver !== null && options.force !== true) return await letGoOn(hearth, run, options)
+    const destination = await destinationOf(hearth, run, options)
     if (run.state !== 'stopped' && run.messages > run.message) await hearth.runs.tell(run.id, 'resume')
     const model = await openModel(options.model ?? run.model)
     const result = await takeUp(hearth, run, model, { options, interrupts, live })
     live[Symbol.dispose]()
-    await deliver(result, options, run.task, branch)
+    await deliver(result, options, run.task, destination)
     if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
     return result.reason === 'submitted' ? 0 : 1
   })
+}
+
+/** A run that works in a workspace is pushed from there; one of a directory goes into a branch of it. */
+async function destinationOf(hearth: Hearth, run: RunInfo, options: ResumeCommandOptions): Promise<Destination | null> {
+  const { branch, repo, pr, base } = options
+  if (base !== undefined && pr !== true)
+    throw new HearthError('invalid_request', '--base is where a pull request goes to')
+  if (run.workspace === null) {
+    if (pr === true)
+      throw new HearthError('invalid_request', `${run.id} works on a copy, of which nothing can be pushed`)
+    return branch === undefined ? null : toLocalBranch(await findBranch(repo ?? '.', branch))
+  }
+  if (repo !== undefined) throw new HearthError('invalid_request', `${run.id} works in ${run.workspace}, not in --repo`)
+  const workspace = await hearth.workspaces.get(run.workspace)
+  if (branch !== undefined && branch !== workspace.info.branch) await workspace.branch(branch)
+  const back = COPY_MARK in run.metadata ? bringingBack(hearth, workspace.id) : null
+  return toRepository({ workspace, isNew: false, bringBack: back }, options)
 }
 
 async function letGoOn(hearth: Hearth, run: RunInfo, options: ServerOptions): Promise<number> {
@@ -81,7 +112,7 @@ const NO_MODEL: Model = {
 }
 
 interface Surroundings {
-  readonly options: ServerOptions & { readonly force?: boolean }
+  readonly options: ServerOptions & Pick<ResumeCommandOptions, 'force' | 'price'>
   readonly interrupts: Interrupts
   readonly live: LiveView
 }
@@ -91,11 +122,12 @@ async function takeUp(hearth: Hearth, run: RunInfo, model: Model, around: Surrou
   if (run.complete) return await kept(hearth, run)
   if (run.events === 0) throw new HearthError('invalid_state', `${run.id} was never begun: its sandbox was not ready`)
   const view = viewOf(options, live)
+  const prices = options.price === undefined ? {} : { prices: options.price }
   const lease = await hearth.runs.take(run.id, { owner: ownerName(), force: options.force === true })
   const sandbox = await sandboxOf(hearth, run.sandbox ?? '')
   return await workOnServer(hearth, lease, run.sandbox, async (given) => {
     const onEvent = view.event.bind(view)
-    return stoppable(await resumeAgent({ ...given, sandbox, model, onEvent }), interrupts)
+    return stoppable(await resumeAgent({ ...given, ...prices, sandbox, model, onEvent }), interrupts)
   })
 }
 

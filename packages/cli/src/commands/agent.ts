@@ -1,11 +1,21 @@
 import { stat } from 'node:fs/promises'
-import { budgetOf, startAgent, type AgentEvent, type AgentResult, type AgentRun, type Model } from '@hearth/agent'
-import { HearthError, newId, type RunId, type Sandbox } from '@hearth/contract'
+import {
+  budgetOf,
+  startAgent,
+  type AgentEvent,
+  type AgentResult,
+  type AgentRun,
+  type Model,
+  type Prices,
+} from '@hearth/agent'
+import { HearthError, newId, WORKSPACE_PATH, type RunId, type Sandbox } from '@hearth/contract'
 import type { Hearth } from '@hearth/sdk'
+import { bringingBack, COPY_MARK, sandboxWith } from '../agent/carried-files.ts'
+import { checkOut, toRepository, worksInWorkspace, type Checkout, type CheckoutOptions } from '../agent/checkout.ts'
 import { chooseModel } from '../agent/choose-model.ts'
-import { deliver } from '../agent/deliver.ts'
+import { deliver, type DeliveryOptions } from '../agent/deliver.ts'
 import { ownerName, workOnServer } from '../agent/kept-on-server.ts'
-import { findBranch } from '../agent/local-branch.ts'
+import { findBranch, toLocalBranch } from '../agent/local-branch.ts'
 import { CopyProgress } from '../copy/copy-progress.ts'
 import { onLocal } from '../copy/local-failure.ts'
 import { packDirectory } from '../copy/pack.ts'
@@ -13,55 +23,84 @@ import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { sandboxFields, withoutUndefined, type SandboxOptions } from '../options/sandbox-options.ts'
 import { LiveView } from '../output/live-view.ts'
+import { printable } from '../output/printable.ts'
 import { recordedUrl } from '../server/server-record.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
-export interface AgentCommandOptions extends SandboxOptions, ServerOptions {
-  readonly repo?: string
+export interface AgentCommandOptions extends SandboxOptions, ServerOptions, CheckoutOptions, DeliveryOptions {
   readonly model?: string
   readonly verify?: string
   readonly maxSteps?: number
   readonly maxCost?: number
   readonly maxTime?: number
   readonly maxTokens?: number
-  readonly diff?: string | true
-  readonly branch?: string
+  readonly price?: Prices
 }
 
 /** What a run is begun with, wherever its sandbox is. */
 interface Work {
   readonly task: string
   readonly model: Model
-  readonly repo: string
   readonly workdir: string
   readonly options: AgentCommandOptions
   readonly interrupts: Interrupts
   readonly view: { event(event: AgentEvent): void }
 }
 
-const WORKDIR = '/workspace'
+interface Worked {
+  readonly result: AgentResult
+  readonly isCopy: boolean
+}
+
+const WORKDIR = WORKSPACE_PATH
 const COMMAND_MS = 30 * 60_000
 const RUN_MS = 60 * 60_000
 /** The sandbox outlives the run by this, for what comes after it; its deadline is the backstop. */
 const MARGIN_MS = 10 * 60_000
 
-/** Copies a directory into a fresh sandbox, lets a model work on it, and gives the change. Returns the exit code of this program. */
+/** Lets a model work in a fresh sandbox, on a copy of a directory or in a workspace, and gives the change. Returns the exit code of this program. */
 export async function agent(task: string, options: AgentCommandOptions): Promise<number> {
-  const { repo = '.', workdir = WORKDIR } = options
+  const { workdir = WORKDIR } = options
+  const inWorkspace = worksInWorkspace(options)
   const model = await chooseModel(options.model)
-  const status = await onLocal(repo, async () => await stat(repo))
-  if (!status.isDirectory()) throw new HearthError('not_a_directory', `${repo} is not a directory`)
-  const branch = options.branch === undefined ? null : await findBranch(repo, options.branch)
   using interrupts = new Interrupts()
   using live = new LiveView()
-  const work: Work = { task, model, repo, workdir, options, interrupts, view: viewOf(options, live) }
+  const work: Work = { task, model, workdir, options, interrupts, view: viewOf(options, live) }
+  const result = inWorkspace ? await onCheckout(work, live) : await onCopy(work, live)
+  if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
+  return result.reason === 'submitted' ? 0 : 1
+}
+
+/** The files of a directory: what comes back is a patch, or a branch of the repository that it is. */
+async function onCopy(work: Work, live: LiveView): Promise<AgentResult> {
+  const { task, options } = work
+  const { repo = '.', branch: name } = options
+  const status = await onLocal(repo, async () => await stat(repo))
+  if (!status.isDirectory()) throw new HearthError('not_a_directory', `${repo} is not a directory`)
+  const branch = name === undefined ? null : toLocalBranch(await findBranch(repo, name))
   const result = hasServer(options)
-    ? await withServer(options, async (hearth) => await onServer(hearth, work))
+    ? (await withServer(options, async (hearth) => await onServer(hearth, work, null))).result
     : await embedded(work)
   live[Symbol.dispose]()
   await deliver(result, options, task, branch)
-  if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
-  return result.reason === 'submitted' ? 0 : 1
+  return result
+}
+
+/** A workspace of the server, whose changes can be pushed. */
+async function onCheckout(work: Work, live: LiveView): Promise<AgentResult> {
+  const { task, options, interrupts } = work
+  return await withServer(options, async (hearth) => {
+    const checkout = await checkOut(hearth, options, { signal: interrupts.signal })
+    if (options.json !== true && options.quiet !== true) {
+      const { id, info } = checkout.workspace
+      process.stderr.write(`${id}, on ${printable(info.branch)} from ${info.base.slice(0, 12)}\n`)
+    }
+    const { result, isCopy } = await onServer(hearth, work, checkout)
+    live[Symbol.dispose]()
+    const back = isCopy ? bringingBack(hearth, checkout.workspace.id) : null
+    await deliver(result, options, task, toRepository({ ...checkout, bringBack: back }, options))
+    return result
+  })
 }
 
 /** One that was named, or the one of this home while it runs. */
@@ -75,21 +114,30 @@ export function viewOf({ json, quiet }: ServerOptions, live: LiveView): Work['vi
 }
 
 /** Kept by the server: it can be watched, told things, and taken up by another process when this one dies. */
-async function onServer(hearth: Hearth, work: Work): Promise<AgentResult> {
+async function onServer(hearth: Hearth, work: Work, checkout: Checkout | null): Promise<Worked> {
   const { task, model, options, interrupts } = work
+  const { signal } = interrupts
   const id = newId('run') as RunId
+  const budget = budgetOf(limitsOf(options), model.name, options.price ?? {})
   await using undo = new AsyncDisposableStack()
+  if (checkout?.isNew === true) undo.defer(async () => await checkout.workspace.remove())
   const spec = { ...specOf(work), metadata: { ...options.meta, run: id } }
-  const sandbox = await hearth.create(spec, { signal: interrupts.signal })
+  const workspace = checkout?.workspace.id ?? null
+  const { sandbox, isCopy } =
+    workspace === null
+      ? { sandbox: await hearth.create(spec, { signal }), isCopy: false }
+      : await sandboxWith(hearth, workspace, spec, { signal })
   undo.defer(async () => await sandbox.kill())
-  await bring(work, sandbox)
-  const given = { id, task, model: model.name, budget: budgetOf(limitsOf(options), model.name, {}) }
-  const { lease } = await hearth.runs.create({ ...given, owner: ownerName(), metadata: options.meta ?? {} })
+  if (checkout === null) await bring(work, sandbox)
+  const metadata = { ...options.meta, ...(isCopy ? { [COPY_MARK]: 'yes' } : {}) }
+  const given = { id, task, model: model.name, budget, workspace, metadata }
+  const { lease } = await hearth.runs.create({ ...given, owner: ownerName() })
   undo.move()
   if (options.json !== true && options.quiet !== true) process.stderr.write(`${id}\n`)
-  return await workOnServer(hearth, lease, sandbox.id, async (kept) => {
+  const result = await workOnServer(hearth, lease, sandbox.id, async (kept) => {
     return stoppable(await startAgent({ ...kept, ...startOptions(work), sandbox }), interrupts)
   })
+  return { result, isCopy }
 }
 
 /** In this process alone: the run ends with it. */
@@ -106,7 +154,8 @@ function specOf({ options }: Work) {
   return { ...sandboxFields(rest, options.timeout ?? COMMAND_MS), ttlMs: (options.maxTime ?? RUN_MS) + MARGIN_MS }
 }
 
-async function bring({ repo, workdir, options, interrupts }: Work, sandbox: Sandbox): Promise<void> {
+async function bring({ workdir, options, interrupts }: Work, sandbox: Sandbox): Promise<void> {
+  const { repo = '.' } = options
   await sandbox.files.makeDirectory(workdir, { parents: true })
   using progress = new CopyProgress(options.quiet === true || options.json === true)
   await sandbox.files.extract(workdir, packDirectory(repo, progress), { signal: interrupts.signal })
@@ -119,7 +168,7 @@ function startOptions({ task, model, workdir, options, view }: Work) {
     workdir,
     budget: limitsOf(options),
     onEvent: (event: AgentEvent) => view.event(event),
-    ...(options.verify === undefined ? {} : { verify: options.verify }),
+    ...withoutUndefined({ verify: options.verify, prices: options.price }),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Prices } from '@hearth/agent'
 import { InvalidArgumentError, type Command } from 'commander'
 import type { AgentCommandOptions } from '../commands/agent.ts'
 import type { BestOfCommandOptions } from '../commands/search/best-of.ts'
@@ -22,22 +23,30 @@ export function addAgentCommands(program: Command, finish: Finish): void {
     .argument('<task>', 'what is to be done')
     .enablePositionalOptions()
     .helpCommand(false)
-    .option('--repo <directory>', 'what it works on; its files are never changed (default: the current one)')
+    .option('--repo <where>', 'a directory, which is copied and never changed (default: the current one), or a URL')
+    .option('--workspace <id>', 'go on in this workspace of the server')
+    .option('--ref <name>', 'a branch, a tag or a commit of the repository (default: the default branch)')
     .option('--model <name>', 'anthropic:NAME, openai:NAME, openai-compatible:URL#NAME or scripted:FILE')
     .option('--verify <command>', 'a command that must succeed before the work counts')
     .option('--max-steps <number>', 'calls of the model (default: 60)', parseCount)
     .option('--max-cost <dollars>', 'what the model may cost (default: 5)', parseDollars)
+    .option('--price <NAME=IN/OUT>', 'of a model, in dollars for a million tokens (repeatable)', collectPrice)
     .option('--max-time <duration>', 'how long it may take (default: 1h)', parseDuration)
     .option('--max-tokens <number>', 'tokens that the model may read and write (default: 5000000)', parseCount)
     .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
-    .option('--branch <name>', 'write the change as a commit on a new branch of the repository')
+    .option('--branch <name>', 'write the change as a commit on a new branch; of a URL or a workspace, push it')
+    .option('--pr', 'push the change and ask for a merge; a directory is worked on as its `origin` has it')
+    .option('--base <branch>', 'where the pull request goes to (default: the default branch)')
     .addHelpText(
       'after',
       '\nEnds with 0 when a change was submitted and passed its check, else with 1; what was changed is given in\n' +
         'any case. --json gives one event per line, and the result at the end. Keys are read from\n' +
         'ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY (with OPENAI_COMPATIBLE_URL and\n' +
         'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run: it can be watched, steered, paused,\n' +
-        'stopped and, when this program dies, resumed. Without one the run ends with this program.',
+        'stopped and, when this program dies, resumed. Without one the run ends with this program.\n' +
+        'A URL, --workspace and --pr need a server: it checks the repository out, and commits and pushes with a\n' +
+        'secret of its own (`hearth repo add URL --secret NAME`), which no sandbox sees. Only what was submitted\n' +
+        'is pushed; anything else stays in the workspace.',
     )
     .action(async (task: string, options: AgentCommandOptions | BestOfCommandOptions) => {
       if ('bestOf' in options) {
@@ -52,7 +61,8 @@ export function addAgentCommands(program: Command, finish: Finish): void {
   examples(command, [
     'hearth agent "fix the failing test" --verify "npm test"',
     'hearth agent "fix the failing test" --best-of 5 --verify "npm test" --prepare "npm ci"',
-    'hearth agent "add a --verbose option" --repo ../tool --model openai:gpt-5 --branch verbose',
+    'hearth agent "add a --verbose option" --repo ../tool --model openai:gpt-6.1-sol --branch verbose',
+    'hearth agent "fix the failing test" --repo https://github.com/owner/name --verify "npm test" --pr',
     'hearth agent "try it out" --model scripted:script.json --json',
     'hearth agent steer 8f3k "leave the tests as they are"',
   ])
@@ -80,9 +90,12 @@ function addRunCommands(agent: Command, finish: Finish): void {
   const resume = remote(agent.command('resume').description('go on with a run that is paused, or that nobody works on'))
     .argument('<run>', RUN)
     .option('--model <name>', 'another model than before')
+    .option('--price <NAME=IN/OUT>', 'of a model, in dollars for a million tokens (repeatable)', collectPrice)
     .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
     .option('--repo <directory>', 'where --branch is written (default: the current one)')
-    .option('--branch <name>', 'write the change as a commit on a new branch of the repository')
+    .option('--branch <name>', 'write the change as a commit on a new branch; from a workspace, push it')
+    .option('--pr', 'push the change from its workspace and ask for a merge')
+    .option('--base <branch>', 'where the pull request goes to (default: the default branch)')
     .option('--force', 'also when another may be at work: what that one writes is refused from then on')
     .action(async (name: string, options: ResumeCommandOptions) =>
       finish(await (await loadResume()).resumeRun(name, options)),
@@ -108,6 +121,14 @@ function addControlCommands(agent: Command, finish: Finish): void {
     .action(async (name: string, reason: string, options: ServerOptions) =>
       finish(await (await loadResume()).stopRun(name, reason, options)),
     )
+}
+
+/** `openai:gpt-6-sol=2/10` */
+function collectPrice(text: string, previous: Prices = {}): Prices {
+  const [, name, input, output] = /^(\S+:\S*)=(\d{1,6}(?:\.\d{1,6})?)\/(\d{1,6}(?:\.\d{1,6})?)$/.exec(text) ?? []
+  if (name === undefined)
+    throw new InvalidArgumentError('It must be a model and two prices, like openai:gpt-6-sol=2/10.')
+  return { ...previous, [name]: { input: Number(input), output: Number(output) } }
 }
 
 function parseDollars(text: string): number {

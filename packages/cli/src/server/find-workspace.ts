@@ -56,7 +56,7 @@ export async function workspaceOf(
 }
 
 /** A scheme, or a host as `ssh` writes it, which the server refuses with a reason. */
-function isAddress(word: string): boolean {
+export function isAddress(word: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(word) || /^[\w.-]+@[\w.-]+:/.test(word)
 }
 

@@ -2,6 +2,8 @@ import { stat } from 'node:fs/promises'
 import { Leases } from '@hearth/agent'
 import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
+import type { Hearth as RemoteHearth } from '@hearth/sdk'
+import { sandboxWith } from '../../agent/carried-files.ts'
 import { CopyProgress } from '../../copy/copy-progress.ts'
 import { onLocal } from '../../copy/local-failure.ts'
 import { packDirectory } from '../../copy/pack.ts'
@@ -24,12 +26,12 @@ export async function withBase<Result>(
   signal: AbortSignal,
   work: (base: Sandbox, workdir: string) => Promise<Result>,
 ): Promise<Result> {
-  const { from, repo, workdir: _inside, ...rest } = options
+  const { from, repo } = options
   const directory = repo ?? (from === undefined ? '.' : null)
   if (directory !== null && !(await onLocal(directory, async () => await stat(directory))).isDirectory()) {
     throw new HearthError('not_a_directory', `${directory} is not a directory`)
   }
-  const spec = { ...sandboxFields(rest, options.timeout ?? COMMAND_MS), ttlMs: BOUNDS.searchLeaseMs }
+  const spec = specOf(options)
   if (from !== undefined) {
     return await withServer(options, async (hearth) => {
       await using base = await hearth.create({ ...spec, from }, { signal })
@@ -39,6 +41,24 @@ export async function withBase<Result>(
   await using hearth = new Hearth({ spareKeepers: 0 })
   await using base = await hearth.create(spec, { signal })
   return await whenReady(base, directory, options, signal, work)
+}
+
+/** One that has a workspace of the server, or a copy of it. */
+export async function withCheckout<Result>(
+  hearth: RemoteHearth,
+  workspace: string,
+  options: BaseOptions,
+  signal: AbortSignal,
+  work: (base: Sandbox, workdir: string) => Promise<Result>,
+): Promise<Result> {
+  if (options.from !== undefined)
+    throw new HearthError('invalid_request', 'a workspace is what it begins with: --from would be another')
+  await using base = (await sandboxWith(hearth, workspace, specOf(options), { signal })).sandbox
+  return await whenReady(base, null, options, signal, work)
+}
+
+function specOf({ workdir: _inside, ...options }: BaseOptions) {
+  return { ...sandboxFields(options, options.timeout ?? COMMAND_MS), ttlMs: BOUNDS.searchLeaseMs }
 }
 
 async function whenReady<Result>(

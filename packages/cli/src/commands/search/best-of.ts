@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import {
   bestOf,
   modelPreference,
@@ -7,11 +6,15 @@ import {
   variations,
   type AgentEvent,
   type BestOfReport,
+  type CandidateReport,
 } from '@hearth/agent'
-import type { BudgetLimits } from '@hearth/contract'
+import type { BudgetLimits, Sandbox } from '@hearth/contract'
+import { bringingBack } from '../../agent/carried-files.ts'
+import { checkOut, toRepository, worksInWorkspace } from '../../agent/checkout.ts'
 import { chooseModel } from '../../agent/choose-model.ts'
-import { findBranch, writeBranch, type LocalBranch } from '../../agent/local-branch.ts'
-import { onLocal } from '../../copy/local-failure.ts'
+import { giveChange } from '../../agent/deliver.ts'
+import type { Destination, Outcome } from '../../agent/destination.ts'
+import { findBranch, toLocalBranch } from '../../agent/local-branch.ts'
 import { interruptible } from '../../interruptible.ts'
 import { withoutUndefined } from '../../options/sandbox-options.ts'
 import { LiveView } from '../../output/live-view.ts'
@@ -19,9 +22,9 @@ import { writeJsonLine } from '../../output/present.ts'
 import { printable } from '../../output/printable.ts'
 import { candidateView, reportJson } from '../../output/search-view.ts'
 import { table } from '../../output/table.ts'
-import { write } from '../../output/write.ts'
+import { withServer } from '../../server/with-server.ts'
 import type { AgentCommandOptions } from '../agent.ts'
-import { withBase, type BaseOptions } from './base.ts'
+import { withBase, withCheckout, type BaseOptions } from './base.ts'
 import { judgingOf, type JudgingOptions } from './judging.ts'
 
 export interface BestOfCommandOptions extends AgentCommandOptions, BaseOptions, JudgingOptions {
@@ -44,12 +47,12 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
     ...(await Promise.all((options.withModel ?? []).map(async (name) => await openModel(name)))),
   ]
   const judge = options.judgeModel === undefined ? null : await openModel(options.judgeModel)
-  const branch = options.branch === undefined ? null : await findBranch(options.repo ?? '.', options.branch)
+  const inWorkspace = worksInWorkspace(options)
   using live = new LiveView()
   return await interruptible(async (signal) => {
-    const report = await withBase(options, signal, async (base, workdir) => {
+    const attempt = async (base: Sandbox, workdir: string): Promise<BestOfReport> => {
       const shared = new SharedBudget(limitsOf(options))
-      return await bestOf({
+      const report = await bestOf({
         ...judging,
         base,
         workdir,
@@ -60,13 +63,48 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
         // A limit in money is refused for a model without a price.
         budget: withoutUndefined({ dollars: options.maxCost }),
         onEvent: viewOf(options, live),
-        ...withoutUndefined({ verify: options.verify, tree: options.tree === true ? {} : undefined }),
+        ...withoutUndefined({
+          verify: options.verify,
+          prices: options.price,
+          tree: options.tree === true ? {} : undefined,
+        }),
         ...(judge === null ? {} : { prefer: modelPreference({ model: judge, task, budget: shared, signal }) }),
       })
-    })
-    live[Symbol.dispose]()
-    await give(report, options, task, branch)
+      live[Symbol.dispose]()
+      return report
+    }
+    const given = { task, options, signal, attempt }
+    const report = await (inWorkspace ? onCheckout(given) : onCopy(given))
     return report.winner === null ? 1 : 0
+  })
+}
+
+interface Given {
+  readonly task: string
+  readonly options: BestOfCommandOptions
+  readonly signal: AbortSignal
+  readonly attempt: (base: Sandbox, workdir: string) => Promise<BestOfReport>
+}
+
+async function onCopy({ task, options, signal, attempt }: Given): Promise<BestOfReport> {
+  const { repo = '.', branch: name } = options
+  const branch = name === undefined ? null : toLocalBranch(await findBranch(repo, name))
+  const report = await withBase(options, signal, attempt)
+  await give(report, options, task, branch)
+  return report
+}
+
+/** All attempts work in copies of the workspace; what the winner has changed is brought into it, and pushed from there. */
+async function onCheckout({ task, options, signal, attempt }: Given): Promise<BestOfReport> {
+  return await withServer(options, async (hearth) => {
+    const checkout = await checkOut(hearth, options, { signal })
+    await using undo = new AsyncDisposableStack()
+    if (checkout.isNew) undo.defer(async () => await checkout.workspace.remove())
+    const { id } = checkout.workspace
+    const report = await withCheckout(hearth, id, options, signal, attempt)
+    if (report.winner !== null) undo.move()
+    await give(report, options, task, toRepository({ ...checkout, bringBack: bringingBack(hearth, id) }, options))
+    return report
   })
 }
 
@@ -89,10 +127,11 @@ function viewOf({ json, quiet }: BestOfCommandOptions, live: LiveView): (attempt
 
 async function give(
   report: BestOfReport,
-  { json, quiet, diff: file }: BestOfCommandOptions,
+  options: BestOfCommandOptions,
   task: string,
-  branch: LocalBranch | null,
+  destination: Destination | null,
 ): Promise<void> {
+  const { json, quiet } = options
   const { winner, candidates, reason } = report
   if (json === true) await writeJsonLine({ type: 'search', ...(reportJson(report) as object) })
   else if (quiet !== true) {
@@ -101,10 +140,11 @@ async function give(
     process.stderr.write(`${rows}${printable(reason)}\n`)
   }
   if (winner === null) return
-  if (typeof file === 'string') await onLocal(file, async () => await writeFile(file, winner.patch))
-  else if (json !== true && (branch === null || file === true)) await write(process.stdout, winner.patch)
-  if (branch === null) return
-  const commit = await writeBranch(branch, winner.patch, `${task.trim().split('\n')[0]}\n`)
-  if (quiet === true) await write(process.stdout, `${commit}\n`)
-  else if (json !== true) process.stderr.write(`branch ${printable(branch.name)}: ${commit}\n`)
+  await giveChange(outcomeOf(report, winner), options, task, destination)
+}
+
+function outcomeOf({ runs, reason, spent }: BestOfReport, { index, files, patch }: CandidateReport): Outcome {
+  const diff = { available: true, files, patch } as const
+  const summary = `${runs[index]?.summary ?? ''}\n\nThe best of ${runs.length} attempts: ${reason}.`.trim()
+  return { reason: 'submitted', verified: true, diff, summary, steps: spent?.steps ?? 0, dollars: spent?.dollars ?? 0 }
 }

@@ -1,0 +1,41 @@
+import { HearthError } from '@hearth/contract'
+import { git } from '@hearth/engine/git'
+import type { WorkspaceSource } from '@hearth/sdk'
+import { gitDirectory } from './local-branch.ts'
+
+/** Where a local repository comes from, at the commit that is checked out here: what others have of it, and nothing of what lies here alone. */
+export async function originOf(repository: string): Promise<WorkspaceSource> {
+  const directory = await gitDirectory(repository)
+  const ask = async (words: readonly string[], problem: string, suggestion: string): Promise<string> => {
+    const failure = (): HearthError => new HearthError('invalid_request', `${repository} ${problem}`, { suggestion })
+    return (await git(words, { directory, failure })).toString('utf8').trim()
+  }
+  const address = await ask(
+    ['config', '--local', '--get', 'remote.origin.url'],
+    'has no remote `origin` that a pull request could go to',
+    'Name the repository by its URL: --repo https://...',
+  )
+  const ref = await ask(
+    ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'],
+    'has no commit to begin from',
+    'Make one and push it first.',
+  )
+  return { ...locationOfRemote(address), ref }
+}
+
+/** What the server can reach: forges that are spoken to with ssh speak https with a token, too. Credentials never leave this machine. */
+export function locationOfRemote(address: string): { url: string } | { path: string } {
+  if (address.startsWith('/')) return { path: address }
+  const url = URL.parse(address)
+  if (url?.protocol === 'file:') return { path: decodeURIComponent(url.pathname) }
+  if (url?.protocol === 'https:' || url?.protocol === 'http:') {
+    Object.assign(url, { username: '', password: '' })
+    return { url: url.href }
+  }
+  if (url?.protocol === 'ssh:') return { url: `https://${url.hostname}${url.pathname}` }
+  const [, host, path] = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)\/?([^\s:]\S*)$/.exec(address) ?? []
+  if (host !== undefined && path !== undefined) return { url: `https://${host}/${path}` }
+  throw new HearthError('invalid_request', 'the remote `origin` is no address that a server can reach', {
+    suggestion: 'Name the repository by its URL: --repo https://...',
+  })
+}
