@@ -119,9 +119,10 @@ describe('hearth agent with a server', () => {
     const id = await begun()
     expect(await hearth.run(['agent', 'steer', id, 'leave the tests'])).toMatchObject({ code: 0 })
     expect(await hearth.run(['agent', 'pause', id])).toMatchObject({ code: 0 })
-    await expect.poll(async () => (await runs())[0]?.state, { timeout: 10_000 }).toBe('paused')
+    // It may have been told in the long command, which is not cut short.
+    await expect.poll(async () => (await runs())[0]?.state, { timeout: 60_000 }).toBe('paused')
     expect((await hearth.run(['agent', 'resume', id])).stdout).toMatch(/: resume \(message 3\)\n$/)
-    await expect.poll(async () => (await runs())[0]?.state, { timeout: 10_000 }).toBe('running')
+    await expect.poll(async () => (await runs())[0]?.state, { timeout: 20_000 }).toBe('running')
     const stopped = await hearth.run(['agent', 'stop', id, 'enough'])
     expect([stopped.code, stopped.stdout]).toEqual([0, expect.stringMatching(/^stopped: enough[^]*1 file changed\n$/)])
     const { code, stdout, stderr } = await finished
