@@ -80,16 +80,15 @@ for (const { rung, probe } of steps) {
   })
 }
 
-/** Without a disk store areas are in memory, and a capture copies what changed. */
+/** Without a disk store areas are in memory, and a capture copies what changed. What needs a template of its own would have to make it here. */
 const plain = mkdtempSync(join(tmpdir(), 'hearth-fork-plain-'))
 const plainHearth = new Hearth({ home: plain })
-const step = steps.find(({ rung }) => rung === 'process')
-if (step?.probe.available === true) {
+for (const { rung, probe } of steps) {
+  if (!probe.available || !probe.capabilities.reconnect || !probe.capabilities.hostTemplate) continue
   describeFork({
-    name: 'process on a plain directory',
-    create: async (spec = {}) =>
-      await plainHearth.create(spec.from === undefined ? { rung: 'process', ...spec } : spec),
-    capabilities: step.probe.capabilities,
+    name: `${rung} on a plain directory`,
+    create: async (spec = {}) => await plainHearth.create(spec.from === undefined ? { rung, ...spec } : spec),
+    capabilities: probe.capabilities,
     pythonTemplate: 'host',
     list: async () => await plainHearth.list(),
     snapshots: plainHearth.snapshots,
