@@ -61,15 +61,26 @@ describe.skipIf(!root).each(rungs.filter((rung) => rung !== 'container'))('a ful
     rmSync(home, { recursive: true, force: true })
   }, 60_000)
 
-  test('makes a snapshot and a fork fail as such, and the sandbox goes on', async () => {
+  test('makes a snapshot, a fork and a hibernation fail as such, and the sandbox goes on', async () => {
     const filler = fill(hearth.paths.store)
     // Where btrfs still finds room for a few blocks of its own, a copy of the files alone may succeed.
     const outcomes = [await outcome(() => parent.snapshot()), await outcome(async () => await kill(parent.fork(2)))]
     for (const made of outcomes) expect(['store_full', 'done']).toContain(made)
     if (rung === 'gvisor') expect(await outcome(() => parent.snapshot({ memory: 'required' }))).toBe('store_full')
-    const { stdout } = await parent.exec('cat /tmp/kept; wc -c < /dev/shm/much')
-    expect(stdout).toBe('kept\n30000000\n')
+    const slept = await outcome(() => parent.hibernate())
+    expect(rung === 'gvisor' ? ['store_full'] : ['store_full', 'done']).toContain(slept)
+    const wake = async (): Promise<void> => void (parent = await hearth.wake(parent.id))
+    // What sleeps by then needs room to wake, and sleeps on without it.
+    if (slept === 'done') expect(['store_full', 'done']).toContain(await outcome(wake))
+    const woken = parent.info.state === 'running'
+    const expectKept = async (): Promise<void> => {
+      const { stdout } = await parent.exec('cat /tmp/kept; wc -c < /dev/shm/much')
+      expect(stdout).toBe(slept === 'done' ? 'kept\n' : 'kept\n30000000\n')
+    }
+    if (woken) await expectKept()
     for (const path of filler) rmSync(path)
+    if (!woken) await wake()
+    await expectKept()
     for (const { id } of await hearth.snapshots.list()) await hearth.snapshots.remove(id)
     expect(await hearth.list()).toHaveLength(1)
     expect(readdirSync(join(hearth.paths.store, 'snapshots'))).toEqual([])
