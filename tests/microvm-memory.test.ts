@@ -1,8 +1,13 @@
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Hearth } from '@hearth/engine'
+import { expectRefusal } from '@hearth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
+import { captureMachine } from '../packages/engine/src/drivers/microvm/capture-machine.ts'
 import { ControlSocket } from '../packages/engine/src/drivers/microvm/control-socket.ts'
+import { UPPER_DISK } from '../packages/engine/src/drivers/microvm/upper-disk.ts'
 import { ladder } from './support/ladder.ts'
 
 const hearth = new Hearth()
@@ -51,6 +56,30 @@ describe.runIf(can)('microVMs that go on from a baked one', { timeout: 120_000 }
     const shared = storeFiles(machineOf(first.id)).filter(({ path }) => !path.startsWith('/areas/'))
     expect(shared.map(({ path }) => path.split('/').at(-1))).toContain('ram')
     expect(shared.filter(({ writable }) => writable)).toEqual([])
+  })
+
+  test('go on when there is no room for their memory, which is said as such', async () => {
+    await using sandbox = await hearth.create(spec)
+    const directory = join(hearth.paths.sandboxes, sandbox.id)
+    const small = mkdtempSync(join(tmpdir(), 'hearth-small-'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', small])
+    try {
+      const capture = captureMachine({
+        guest: hearth.paths.guest,
+        directory,
+        memoryBytes: sandbox.info.limits.memoryBytes,
+        disk: join(hearth.paths.store, 'areas', sandbox.id, UPPER_DISK),
+        target: join(small, 'memory'),
+        captureDisk: async () => undefined,
+        stop: null,
+      })
+      await expectRefusal(capture, 'store_full')
+      expect(readdirSync(small)).toEqual([])
+      expect((await sandbox.exec('echo alive')).stdout).toBe('alive\n')
+    } finally {
+      execFileSync('umount', [small])
+      rmSync(small, { recursive: true })
+    }
   })
 
   test('go on when the engine that captured one died while it stood still', async () => {

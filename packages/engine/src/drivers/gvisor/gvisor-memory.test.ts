@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -112,6 +113,24 @@ describe.skipIf(!works)('memory of gVisor', { timeout: 60_000 }, () => {
       expect(await runCommand(box, 'cat /tmp/file')).toBe('here\n')
     } finally {
       await box.kill()
+    }
+  })
+
+  it('no room for it is said as such, whatever was asked for, and the sandbox goes on', async () => {
+    const box = await launch()
+    const directory = join(paths.store, 'snapshots', newSnapshotId())
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', directory])
+    try {
+      await runCommand(box, 'head -c 20000000 /dev/urandom > /dev/shm/much')
+      for (const mode of ['required', 'auto'] as const) {
+        await expect(box.capture(directory, mode)).rejects.toMatchObject({ code: 'store_full' })
+        await rm(join(directory, 'disk'), { recursive: true, force: true })
+      }
+      expect(await runCommand(box, 'wc -c < /dev/shm/much')).toBe('20000000\n')
+    } finally {
+      await box.kill()
+      execFileSync('umount', [directory])
     }
   })
 

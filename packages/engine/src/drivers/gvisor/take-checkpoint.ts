@@ -56,8 +56,16 @@ export async function takeCheckpoint(
     helper.unref()
   }
   const microseconds = /^done (\d+)$/.exec(outcome)?.[1]
-  if (microseconds === undefined) throw memoryRefused(explain(outcome))
+  if (microseconds === undefined) throw checkpointFailure(outcome)
   return Number(microseconds) / 1000
+}
+
+/** As far as a sandbox may claim it, by its own kernel or our helper: a store without room is no property of what runs in it. */
+function checkpointFailure(outcome: string): HearthError {
+  const full = /no space left on device|disk quota exceeded/i.test(outcome)
+  return full
+    ? new HearthError('store_full', `the memory of the sandbox could not be written: ${explain(outcome)}`)
+    : memoryRefused(explain(outcome))
 }
 
 /** The kernel of the sandbox speaks here: what it says is bounded and shown as it is. */

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { HearthError } from '@hearth/contract'
+import { storeError } from '../../store/store-helper.ts'
 
 const WORDS = ['ready', 'copied', 'written'] as const
 type Word = (typeof WORDS)[number]
@@ -77,9 +77,10 @@ export class MemoryCopy implements AsyncDisposable {
   }
 
   #over(): void {
-    const reason = this.#errors.trim() === '' ? 'it was given up' : this.#errors.trim()
-    for (const { reject } of this.#said.values())
-      reject(new HearthError('internal', `the memory of the machine could not be copied: ${reason}`))
+    const said = this.#errors.trim() === '' ? 'it was given up' : this.#errors.trim()
+    const [, errno = '', reason = said] = /^(\d+) (.*)$/s.exec(said) ?? []
+    const error = storeError(Number(errno), `the memory of the machine could not be copied: ${reason}`)
+    for (const { reject } of this.#said.values()) reject(error)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
