@@ -31,22 +31,28 @@ static void append_text(struct buffer *out, const char *text) {
   buffer_append(out, text, strlen(text));
 }
 
-static int value_of(uint8_t character) {
+// Of each character one more than its value; of all others nothing.
+static const uint8_t *values_of_characters(void) {
   static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const char *found = character ? strchr(ALPHABET, character) : NULL;
-  return found ? (int)(found - ALPHABET) : -1;
+  static uint8_t values[256];
+  if (values[(uint8_t)ALPHABET[0]] == 0) {
+    for (uint8_t i = 0; ALPHABET[i]; i++) values[(uint8_t)ALPHABET[i]] = (uint8_t)(i + 1);
+  }
+  return values;
 }
 
 // What is between the two lines, decoded; white space and padding mean nothing.
 static void append_decoded(struct buffer *out, const uint8_t *text, size_t length) {
+  const uint8_t *values = values_of_characters();
+  if (!buffer_reserve(out, length)) return;
   uint32_t bits = 0;
   int count = 0;
   for (size_t i = 0; i < length; i++) {
-    int value = value_of(text[i]);
-    if (value < 0) continue;
-    bits = bits << 6 | (uint32_t)value;
+    uint8_t value = values[text[i]];
+    if (value == 0) continue;
+    bits = bits << 6 | (value - 1u);
     count += 6;
-    if (count >= 8) append_number(out, bits >> (count -= 8) & 255, 1);
+    if (count >= 8) out->bytes[out->length++] = (uint8_t)(bits >> (count -= 8));
   }
 }
 

@@ -25,6 +25,7 @@ import type { MachinePlace } from './machine-place.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
 import type { AheadRuntime, DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
+import { rehearse } from './rehearse.ts'
 
 /** What all link drivers of one Hearth share. */
 export interface LinkServices {
@@ -63,6 +64,7 @@ export class LinkDriver implements Driver {
     if (renames === undefined) return
     this.launchUnclaimed = async (request) => {
       const { place, socket, link, machine } = await this.#launch(request, true)
+      await rehearse(machine)
       return new ClaimableMachine(place, link, socket, machine, renames, services)
     }
   }
