@@ -1,13 +1,7 @@
 import type { EncodedForm } from './encoded-forms.ts'
-import {
-  eachEscape,
-  escapedAt,
-  escapedTwiceAt,
-  escapeLength,
-  LONGEST_ESCAPE,
-  startsEscape,
-  UNFINISHED,
-} from './escapes.ts'
+import { EscapeSearch } from './escape-search.ts'
+import { LONGEST_ESCAPE, UNFINISHED } from './escape-notation.ts'
+import { escapedAt, escapedTwiceAt, escapeLength, isOfEscapes, startsEscape } from './escapes.ts'
 import { LiteralSearch } from './literal-search.ts'
 
 export interface Match {
@@ -31,20 +25,20 @@ const AT_START = 256
 export class FormMatcher {
   readonly #forms: readonly EncodedForm[]
   readonly #literals: LiteralSearch
+  readonly #escapes: EscapeSearch
   /** By an escaped character and the one before it. */
   readonly #escaped = new Map<number, Candidate[]>()
-  readonly #firstBytes = new Uint8Array(256)
+  readonly #byFirst: readonly (readonly EncodedForm[])[]
   readonly #anyByte = new Uint8Array(256)
-  readonly #shortest: number
   readonly #longest: number
 
   constructor(forms: readonly EncodedForm[]) {
     this.#forms = forms
     this.#literals = new LiteralSearch(forms)
-    this.#shortest = Math.min(...forms.map(({ bytes }) => bytes.length))
+    this.#escapes = new EscapeSearch(forms)
     this.#longest = Math.max(0, ...forms.map(({ bytes }) => bytes.length)) * LONGEST_ESCAPE
+    this.#byFirst = Array.from({ length: 256 }, (_, byte) => forms.filter(({ bytes }) => bytes[0] === byte))
     for (const form of forms) {
-      this.#firstBytes[form.bytes[0] ?? 0] = 1
       for (const [index, byte] of form.bytes.entries()) {
         this.#anyByte[byte] = 1
         const key = ((index === 0 ? AT_START : (form.bytes[index - 1] ?? 0)) << 8) | byte
@@ -62,7 +56,7 @@ export class FormMatcher {
     this.#literals.each(bytes, (form, start) =>
       found.push({ form, start, end: start + form.bytes.length, pieces: null }),
     )
-    eachEscape(bytes, this.#shortest, (at) => {
+    this.#escapes.each(bytes, (at) => {
       this.#escapedBy(bytes, at, escapedAt(bytes, at), found)
       this.#escapedBy(bytes, at, escapedTwiceAt(bytes, at), found)
     })
@@ -71,16 +65,20 @@ export class FormMatcher {
 
   /** How many bytes at the end could be the beginning of a form whose rest has not come yet. */
   unfinished(bytes: Buffer): number {
-    for (let at = Math.max(0, bytes.length - this.#longest); at < bytes.length; at++) {
+    const earliest = Math.max(0, bytes.length - this.#longest)
+    let at = bytes.length
+    while (at > earliest && this.#isWithin(bytes[at - 1] as number)) at--
+    for (; at < bytes.length; at++) {
       const byte = bytes[at] as number
-      const escape = startsEscape(byte)
-      if (!escape && this.#firstBytes[byte] === 0) continue
-      for (const form of this.#forms) {
-        if (!escape && form.bytes[0] !== byte) continue
-        if (walk(bytes, at, form, 0, null) === UNFINISHED) return bytes.length - at
-      }
+      const forms = startsEscape(byte) ? this.#forms : (this.#byFirst[byte] as readonly EncodedForm[])
+      for (const form of forms) if (walk(bytes, at, form, 0, null) === UNFINISHED) return bytes.length - at
     }
     return 0
+  }
+
+  /** Whether it can be within a form, escaped or not. */
+  #isWithin(byte: number): boolean {
+    return this.#anyByte[byte] === 1 || isOfEscapes(byte)
   }
 
   #escapedBy(bytes: Buffer, at: number, byte: number, found: Match[]): void {

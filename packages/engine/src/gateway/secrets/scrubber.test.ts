@@ -73,20 +73,27 @@ describe('the scrubber', () => {
         fc.array(fc.nat(400), { maxLength: 6 }),
         fc.oneof(
           fc.uint8Array({ maxLength: 120 }),
-          fc.constantFrom('%41%'.repeat(9), 'plain text, & more of it. '.repeat(4)),
+          fc.constantFrom(
+            '%41%'.repeat(9),
+            'plain text, & more of it. '.repeat(4),
+            'A0'.repeat(200),
+            '&amp;x'.repeat(30),
+          ),
         ),
-        (chosen, cuts, around) => {
+        // What can be in a value or an escape itself, and what cannot.
+        fc.constantFrom('<', 'y', '%', '"', '='),
+        (chosen, cuts, around, joint) => {
           // A bare backslash before an escape is no way to write anything.
           const way = (one: string, at: number): number => (one === '\\' ? 4 : (chosen[at] ?? 0))
           const text = Array.from(value, (one, at) => ways[way(one, at)]?.(one.charCodeAt(0)) ?? '').join('')
           const before = Buffer.from(around).toString('latin1')
-          const whole = `${before}<${text}>${before}`
+          const whole = `${before}${joint}${text}${joint}${before}`
           const out = throughStream(Buffer.from(whole, 'latin1'), cuts).toString('latin1')
           expect(out).toHaveLength(whole.length)
           expect(out).not.toContain(text)
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 600 },
     )
     const named = 'a"b<c>d&e\'f0'
     const other = new Scrubber([{ value: named, placeholder: 'x'.repeat(24) }])

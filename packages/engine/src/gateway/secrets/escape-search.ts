@@ -1,0 +1,81 @@
+import type { EncodedForm } from './encoded-forms.ts'
+import { ESCAPE_BEGINNINGS, isOfEscapes, startsEscape } from './escapes.ts'
+
+const ORDINARY = 0
+const ESCAPE = 1
+const STOP = 2
+const PRINTABLE = { from: 0x20, to: 0x7f }
+/** So far it looks for the next escape itself; beyond, the runtime is faster. */
+const GLANCE = 32
+
+/**
+ * Finds escapes that may be a part of a form. A text that holds one is made of characters of forms and of escapes alone: whatever else stands in
+ * it, such as a space or a quote, rules out everything up to it, so that most bytes are never looked at.
+ */
+export class EscapeSearch {
+  readonly #kinds = new Uint8Array(256).fill(STOP)
+  readonly #shortest: number
+
+  constructor(forms: readonly EncodedForm[]) {
+    this.#shortest = Math.min(...forms.map(({ bytes }) => bytes.length))
+    const within = new Set(forms.flatMap(({ bytes }) => [...bytes]))
+    for (let byte = PRINTABLE.from; byte < PRINTABLE.to; byte++) {
+      if (startsEscape(byte)) this.#kinds[byte] = ESCAPE
+      else if (within.has(byte) || isOfEscapes(byte)) this.#kinds[byte] = ORDINARY
+    }
+  }
+
+  /** Calls back for each place where an escape could begin in such a text that is as long as the shortest form, and perhaps for others. */
+  each(bytes: Buffer, found: (at: number) => void): void {
+    const kinds = this.#kinds
+    const shortest = this.#shortest
+    const next = new NextEscape(bytes)
+    let at = 0
+    while (at + shortest <= bytes.length) {
+      let probe = at + shortest - 1
+      while (probe >= at && kinds[bytes[probe] as number] !== STOP) probe--
+      at = probe >= at ? probe + 1 : this.#within(bytes, at, next, found)
+    }
+  }
+
+  /** From within such a text; gives back from where on it is to be looked for the next one. */
+  #within(bytes: Buffer, from: number, next: NextEscape, found: (at: number) => void): number {
+    const kinds = this.#kinds
+    let last = from
+    const { length } = bytes
+    for (let at = from; at < length; at++) {
+      const kind = kinds[bytes[at] as number]
+      if (kind === STOP) return at + 1
+      if (kind === ESCAPE) {
+        last = at
+        found(at)
+      } else if (at - last >= GLANCE) {
+        const escape = next.from(at)
+        // Whatever holds that one has no other before it.
+        if (escape - at > this.#shortest) return escape - this.#shortest + 1
+        last = at
+      }
+    }
+    return length
+  }
+}
+
+/** Finds escapes in ascending order. */
+class NextEscape {
+  readonly #bytes: Buffer
+  readonly #places = [-1, -1, -1]
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  /** The end where there is none. */
+  from(from: number): number {
+    for (const [index, byte] of ESCAPE_BEGINNINGS.entries()) {
+      if ((this.#places[index] as number) >= from) continue
+      const at = this.#bytes.indexOf(byte, from)
+      this.#places[index] = at < 0 ? this.#bytes.length : at
+    }
+    return Math.min(...this.#places)
+  }
+}
