@@ -11,7 +11,7 @@ export const NAME = 'bench.example'
 export interface BenchServers extends AsyncDisposable {
   /** `get N`: sends so many bytes. */
   readonly plain: number
-  /** The same as the path of a request over TLS. */
+  /** The same as the path of a request over TLS: `/N`, or `/text/N` for such text as an API answers with. */
   readonly secure: number
   readonly certificate: string
 }
@@ -22,7 +22,9 @@ const { createServer } = require('node:net')
 const { createServer: createHttps } = require('node:https')
 const { parentPort, workerData } = require('node:worker_threads')
 const chunk = Buffer.alloc(1 << 18, 1)
-function send(stream, left) {
+const issue = { id: 4711, title: 'Fix the "build" of main', body: 'It fails:\\n\\tat line 12 & more', url: 'https://api.example/issues/4711?q=a%20b' }
+const text = Buffer.alloc(1 << 18, JSON.stringify(issue) + ',\\n')
+function send(stream, left, chunk) {
   const go = () => {
     while (left > 0) {
       const piece = left < chunk.length ? chunk.subarray(0, left) : chunk
@@ -35,9 +37,11 @@ function send(stream, left) {
 }
 const plain = createServer((socket) => {
   socket.on('error', () => {})
-  socket.once('data', (asked) => send(socket, Number(String(asked).slice(4))))
+  socket.once('data', (asked) => send(socket, Number(String(asked).slice(4)), chunk))
 })
-const secure = createHttps(workerData, (request, response) => send(response, Number(request.url.slice(1))))
+const secure = createHttps(workerData, ({ url }, response) => {
+  send(response, Number(url.split('/').at(-1)), url.startsWith('/text/') ? text : chunk)
+})
 plain.listen(0, '127.0.0.1', () => secure.listen(0, '127.0.0.1', () => {
   parentPort.postMessage([plain.address().port, secure.address().port])
 }))

@@ -15,10 +15,10 @@ export class GitServer implements AsyncDisposable {
     this.#authorization = `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`
   }
 
-  static async start(token: string): Promise<GitServer> {
+  static async start(token: string, names: readonly string[]): Promise<GitServer> {
     const root = await mkdtemp(join(tmpdir(), 'hearth-git-'))
     const git = promisify(execFile)
-    for (const name of ['process.git', 'gvisor.git']) {
+    for (const name of names) {
       await git('git', ['init', '-q', '--bare', '-b', 'main', join(root, 'git', name)])
       await git('git', ['-C', join(root, 'git', name), 'config', 'http.receivepack', 'true'])
     }
