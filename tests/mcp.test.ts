@@ -146,8 +146,9 @@ describe('many sandboxes', () => {
     const headers = { authorization: `Bearer ${server.key}` }
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }))
-    const { structured } = await call(client, 'create_sandbox', { at_least: 'process' })
+    const { structured, text } = await call(client, 'create_sandbox', { at_least: 'process' })
     const id = structured['id'] as string
+    expect(text).toContain('runs on')
     expect((await call(client, 'exec', { command: 'echo there', sandbox: id })).text).toContain('there')
     expect((await call(client, 'list_sandboxes')).text).toContain(id)
     expect((await server.client().get(id)).id).toBe(id)
@@ -202,12 +203,36 @@ describe('the configuration of a client', () => {
     const toml = '[mcp_servers.hearth]\ncommand = "old"\n\n[mcp_servers.hearth.env]\nHEARTH_URL = "x"\n'
     const merged = configurationFor('codex', { ...options, read: () => toml }).content
     expect([merged.includes('"old"'), merged.includes('HEARTH_URL = "x"')]).toEqual([false, true])
-    for (const text of [
-      'mcp_servers = {}\n',
-      '[mcp_servers."hearth"]\n',
-      '[mcp_servers]\nhearth = { command = "x" }\n',
-    ]) {
+    for (const text of ['mcp_servers = {}\n', '[mcp_servers]\nhearth = { command = "x" }\n']) {
       expect(() => configurationFor('codex', { ...options, read: () => text }), text).toThrow(/by hand/)
+    }
+  })
+
+  it('finds the table of Codex however it is written, and takes nothing else for it', () => {
+    const launch = { command: '/n', args: ['mcp'], env: { HEARTH_HOME: '/x' } }
+    const written = (text: string): string => {
+      const once = configurationFor('codex', { project: '/p', home: '/h', launch, read: () => text }).content
+      expect(configurationFor('codex', { project: '/p', home: '/h', launch, read: () => once }).content).toBe(once)
+      return once
+    }
+    const own = 'command = "/n"\nargs = ["mcp"]\n'
+    const env = 'env = { HEARTH_HOME = "/x" }\n'
+    expect(written('[mcp_servers.hearth] # mine\ncommand = "old"\ntimeout = 20\n# note\n[x]\n')).toBe(
+      `[mcp_servers.hearth] # mine\n${own}${env}timeout = 20\n# note\n[x]\n`,
+    )
+    expect(written('[ mcp_servers . "hearth" ]\nargs = [\n  "a", # [x]\n]\n[mcp_servers.hearth.env]\nA = "b"\n')).toBe(
+      `[ mcp_servers . "hearth" ]\n${own}[mcp_servers.hearth.env]\nHEARTH_HOME = "/x"\nA = "b"\n`,
+    )
+    const text = 'text = """\n[mcp_servers.hearth]\n"""\n'
+    expect(written(text)).toBe(`${text}\n[mcp_servers.hearth]\n${own}${env}`)
+    for (const wrong of [
+      'mcp_servers.hearth.command = "x"\n',
+      '[mcp_servers]\nother = { args = ["x"] }\nhearth.command = "x"\n',
+      '[[mcp_servers]]\n',
+      'a = "unterminated\n',
+      '[mcp_servers.hearth]\nenv = { A = "b" }\n',
+    ]) {
+      expect(() => written(wrong), wrong).toThrow(/by hand/)
     }
   })
 

@@ -23,12 +23,15 @@ export interface SessionOptions {
   readonly sandbox?: string
   /** What sandboxes of this session are made of, unless a call says otherwise. */
   readonly spec?: CreateSandbox
+  /** How long a call waits for a sandbox that is being made. Default: as long as clients wait. */
+  readonly patienceMs?: number
 }
 
 /** The sandboxes of one client. */
 export class Session implements AsyncDisposable {
   readonly hearth: Hearth
   readonly multi: boolean
+  readonly patienceMs: number | undefined
   readonly #options: SessionOptions
   readonly #workplaces = new Map<string, Promise<Workplace>>()
   /** Made for this session, and ended with it. */
@@ -39,6 +42,7 @@ export class Session implements AsyncDisposable {
     this.#options = options
     this.hearth = options.hearth
     this.multi = options.multi
+    this.patienceMs = options.patienceMs
   }
 
   /** The sandbox that a call names, or else the one of this session. */
@@ -56,8 +60,9 @@ export class Session implements AsyncDisposable {
     return await opening
   }
 
-  async create(asked: CreateSandbox): Promise<RemoteSandbox> {
-    return await this.hearth.create(specOver(this.#options.spec ?? {}, asked))
+  /** The signal ends it while it is being made. */
+  async create(asked: CreateSandbox, signal: AbortSignal): Promise<RemoteSandbox> {
+    return await this.hearth.create(specOver(this.#options.spec ?? {}, asked), { signal })
   }
 
   /** Children of a sandbox of this session are its own. */

@@ -2,6 +2,8 @@ import { HearthError } from '@hearth/sdk'
 import type { CallToolResult, McpServer, StandardSchemaWithJSON, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { described } from './described-schema.ts'
+import { patiently } from './patience.ts'
+import { tellProgress } from './progress.ts'
 import type { Session, Workplace } from './session.ts'
 
 /** What a tool says: text for a model, and the same for programs where it has a shape. */
@@ -72,6 +74,8 @@ export function sessionTool<Input extends z.ZodRawShape>(tool: SessionTool<Input
   }
 }
 
+const AGAIN = 'Make the same call again: it goes on where this one stopped waiting.'
+
 const sandboxParameter = z
   .string()
   .max(64)
@@ -84,7 +88,11 @@ export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input
     input: { ...tool.input, sandbox: sandboxParameter },
     run: async (given, session, signal) => {
       const { sandbox, ...rest } = given as { sandbox?: string }
-      const workplace = await session.workplace(sandbox)
+      const workplace = await patiently(() => session.workplace(sandbox), {
+        signal,
+        suggestion: AGAIN,
+        patienceMs: session.patienceMs,
+      })
       return await tool.run(rest as InputOf<Input>, { session, workplace, signal })
     },
   })
@@ -92,6 +100,7 @@ export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input
 
 export function addTool(server: McpServer, session: Session, { name, config, call }: Tool): void {
   server.registerTool(name, config, async (input: unknown, context): Promise<CallToolResult> => {
+    using _progress = tellProgress(context)
     try {
       return result(await call(input, session, context.mcpReq.signal))
     } catch (error) {

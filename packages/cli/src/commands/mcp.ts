@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { once } from 'node:events'
-import { configurationFor, httpServer, makeServer, Session, type Client } from '@hearth/mcp'
+import { configurationFor, httpServer, makeServer, Session, type Client, type Launch } from '@hearth/mcp'
 import { Hearth, HearthError, type CreateSandbox } from '@hearth/sdk'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createSpecOf, type CreateOptions } from '../options/create-options.ts'
@@ -84,14 +84,22 @@ export interface InstallOptions {
 /** Writes the configuration of a client, and shows what it wrote. */
 export async function install(client: Client, options: InstallOptions): Promise<number> {
   const program = join(import.meta.dirname, '../../bin/hearth.js')
-  const launch = { command: process.execPath, args: [program, 'mcp', ...(options.multi === true ? ['--multi'] : [])] }
+  const args = [program, 'mcp', ...(options.multi === true ? ['--multi'] : [])]
+  const launch = { command: process.execPath, args, ...whichServer() }
   const { path, content } = configured(client, launch)
-  if (options.print !== true) {
-    replaceFile(path, content)
-  }
+  if (options.print !== true) write(path, content)
   const people = (): string => `${options.print === true ? 'would write' : 'wrote'} ${path}:\n${content}`
   await presentOne(options, { id: path, json: { client, path, content, written: options.print !== true }, people })
   return 0
+}
+
+/** The same server that this command would find. The key is found by its home, or given by the person: it does not belong into a file of a project. */
+function whichServer(): Partial<Pick<Launch, 'env'>> {
+  const given = ['HEARTH_HOME', 'HEARTH_URL'].flatMap((name) => {
+    const value = process.env[name] ?? ''
+    return value === '' ? [] : [[name, name === 'HEARTH_HOME' ? resolve(value) : value]]
+  })
+  return given.length === 0 ? {} : { env: Object.fromEntries(given) as Record<string, string> }
 }
 
 /** Whole or not at all, with the rights that it had; a link stays one, and what it leads to is replaced. */
@@ -109,7 +117,16 @@ function replaceFile(path: string, content: string): void {
   }
 }
 
-function configured(client: Client, launch: { command: string; args: string[] }): ReturnType<typeof configurationFor> {
+/** What is in the way is the person's to remove. */
+function write(path: string, content: string): void {
+  try {
+    replaceFile(path, content)
+  } catch (error) {
+    throw new HearthError('invalid_request', `${path} cannot be written: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function configured(client: Client, launch: Launch): ReturnType<typeof configurationFor> {
   try {
     return configurationFor(client, { project: process.cwd(), home: homedir(), launch, read })
   } catch (error) {

@@ -62,7 +62,9 @@ const processOutput = sandboxTool({
     const { sandbox, readOffsets } = context.workplace
     const offset = readOffsets.get(id) ?? 0
     const process = await sandbox.attach(id, { offset })
+    // Who gives up looking ends nothing, and has not seen what came meanwhile.
     const followed = await follow(process, wait_ms ?? YIELD_MS, new AbortController().signal)
+    context.signal.throwIfAborted()
     return await answer(process, { ...followed, offset: Math.max(offset, followed.offset) }, context)
   },
 })

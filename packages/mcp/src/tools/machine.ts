@@ -29,8 +29,8 @@ const snapshot = sandboxTool({
   input: { name: z.string().max(63).optional().describe('Lower-case letters, digits, dots and dashes.') },
   output: { snapshot: z.string(), memory: z.boolean() },
   annotations: CHANGES,
-  run: async ({ name }, { workplace: { sandbox } }) => {
-    const { id, memory } = await sandbox.snapshot(name === undefined ? {} : { name })
+  run: async ({ name }, { workplace: { sandbox }, signal }) => {
+    const { id, memory } = await sandbox.snapshot({ ...(name === undefined ? {} : { name }), signal })
     const what = memory ? 'files and running processes' : 'files'
     return { text: `${id} holds the ${what} of ${sandbox.id}`, structured: { snapshot: id, memory } }
   },

@@ -1,9 +1,12 @@
 import type { CreateSandbox } from '@hearth/contract'
 import { z } from 'zod'
+import { patiently } from '../patience.ts'
 import { CHANGES, DESTROYS, READS, sessionTool, type Tool } from '../tool.ts'
 
 const RUNGS = ['simulated', 'process', 'container', 'gvisor', 'microvm'] as const
 const MOST_LISTED = 100
+
+const LATER = '`list_sandboxes` shows it when it is there.'
 
 const described = {
   id: z.string(),
@@ -34,7 +37,7 @@ const create = sessionTool({
   },
   output: described,
   annotations: CHANGES,
-  run: async ({ template, from, at_least, minutes, allow }, session) => {
+  run: async ({ template, from, at_least, minutes, allow }, session, signal) => {
     const spec: CreateSandbox = {
       ...(template === undefined ? {} : { template }),
       ...(from === undefined ? {} : { from }),
@@ -42,7 +45,11 @@ const create = sessionTool({
       ...(minutes === undefined ? {} : { ttlMs: minutes * 60_000 }),
       ...(allow === undefined ? {} : { policy: { allow } }),
     }
-    const { info } = await session.create(spec)
+    const { info } = await patiently((ending) => session.create(spec, ending), {
+      signal,
+      suggestion: LATER,
+      patienceMs: session.patienceMs,
+    })
     const made = {
       id: info.id,
       state: info.state,
