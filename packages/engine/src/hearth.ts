@@ -62,6 +62,8 @@ export interface CreateOptions {
   readonly signal?: AbortSignal
   /** Told what takes long, for example a template that is built. */
   readonly progress?: Progress
+  /** It finds its own Hearth by name, where this one has `ownHearth`. Its copies do not. */
+  readonly ownHearth?: boolean
 }
 
 export interface RungReport {
@@ -129,7 +131,8 @@ export class Hearth implements AsyncDisposable {
   async create(spec: CreateFrom = {}, options: CreateOptions = {}): Promise<EmbeddedSandbox> {
     const { signal } = options
     const prepared = await this.#typed(this.#preparation.prepare(spec, options), signal)
-    return await this.#typed(this.#launcher.launch(prepared, options), signal)
+    const network = { ...prepared.network, ownHearth: options.ownHearth ?? false }
+    return await this.#typed(this.#launcher.launch({ ...prepared, network }, options), signal)
   }
 
   async #typed<Value>(work: Promise<Value>, signal?: AbortSignal): Promise<Value> {

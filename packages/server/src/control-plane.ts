@@ -38,7 +38,7 @@ import type {
 } from '@hearth/contract'
 import type { Pool, RungReport } from '@hearth/engine'
 import type { z } from 'zod'
-import type { SandboxRecord } from './state/index.ts'
+import type { ApiKey, DelegatedKey, SandboxRecord } from './state/index.ts'
 
 /** Who calls: found by the key, once per request. What it may see and do follows from this alone. */
 export interface Caller {
@@ -80,6 +80,12 @@ export interface PageQuery {
 /** A sandbox in use: it is awake, it counts as active, and idleness cannot end it until it is let go. */
 export interface SandboxUse extends Disposable {
   readonly sandbox: Sandbox
+}
+
+/** The key that a new sandbox gets for itself: whose part it is, and what it may. */
+export interface SandboxKey {
+  readonly maker: ApiKey
+  readonly key: DelegatedKey
 }
 
 export interface KeyedCall {
@@ -201,7 +207,10 @@ export interface ControlPlane {
   create(
     caller: Caller,
     request: CreateSandbox,
-    options: { idempotencyKey: string | null; signal: AbortSignal },
+    options: KeyedCall & {
+      /** For a request with `delegate`, which is refused without it. */
+      readonly key?: SandboxKey | null
+    },
   ): Promise<SandboxView>
   get(caller: Caller, id: string): Promise<SandboxView>
   list(caller: Caller, query: ListQuery): Promise<Page<SandboxView>>

@@ -8,6 +8,7 @@ import { Builds } from './dialects/builds/builds.ts'
 import { e2bDialect, type E2bOptions } from './dialects/e2b/e2b-dialect.ts'
 import { pandastackDialect, type PandaStackOptions } from './dialects/pandastack/pandastack-dialect.ts'
 import { ensureFirstKey } from './http/access/first-key.ts'
+import { InsideConnections } from './http/access/inside.ts'
 import type { HttpLimits } from './http/limits.ts'
 import { createServer } from './http/server.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './lifecycle/local-control-plane.ts'
@@ -71,7 +72,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const { store, records, exporter, onEvents } = await openState({ home, database, keep, telemetry, logger, onProblem })
   await using undo = new AsyncDisposableStack()
   undo.defer(() => store.close())
-  const hearth = new Hearth({ pool: {}, ...engineOptions(store, records), ...options.engine, home })
+  const inside = new InsideConnections()
+  const hearth = new Hearth({ pool: {}, ...engineOptions(store, records, inside), ...options.engine, home })
   const plane = await LocalControlPlane.open({ ...options.lifecycle, store, hearth, records, onProblem })
   undo.defer(() => plane.close())
   const path = join(home, 'key')
@@ -90,6 +92,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     secrets: store.secrets,
     runs: runService(store),
     logger,
+    inside,
     ready: () => store.ping(),
     linkSecret,
     dialects: [

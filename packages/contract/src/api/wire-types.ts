@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { grantRequestSchema } from '../grants/grant.ts'
 import { BOUNDS, limitsSchema } from '../limits.ts'
 import { rungSchema } from '../rungs.ts'
 import { guestPathSchema } from '../sandbox-spec.ts'
@@ -36,6 +37,11 @@ export const createSandboxSchema = createFromSchema
     record: recordOptionsSchema.optional(),
     /** What it has at `/workspace` for itself alone: one that is there, or a new one of this source. Needs the scope `workspaces`. */
     workspace: z.union([workspaceIdSchema, workspaceSourceSchema]).optional(),
+    /**
+     * A key of its own, a part of the one that makes it, which works from inside alone and ends with it: programs in it find this server at
+     * `HEARTH_URL`, with `HEARTH_API_KEY`. `{}` for the defaults. Forks do not have it. Needs the scope `keys`.
+     */
+    delegate: grantRequestSchema.optional(),
   })
   .meta({ id: 'CreateSandbox' })
 export type CreateSandbox = z.input<typeof createSandboxSchema>

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { HearthError, type Recorder, type Refusal } from '@hearth/contract'
+import { HearthError, OWN_HEARTH_NAME, type Recorder, type Refusal } from '@hearth/contract'
 import { AheadDial } from './dial/ahead-dial.ts'
 import type { Dialer } from './dial/dialer.ts'
+import { dialOwnHearth } from './dial/own-hearth.ts'
 import { readOpening, watchFirstLine, type Opening } from './first-bytes.ts'
 import type { Meter } from './guest-stream.ts'
 import { serveInspected } from './http/serve-inspected.ts'
@@ -23,6 +24,7 @@ export interface GatewayContext {
   readonly dialer: Dialer
   readonly recorder: Recorder
   readonly extraRoots: readonly string[]
+  readonly ownHearth: ((connection: Duplex) => void) | null
 }
 
 /** Where a connection goes and what was said about it when it began. */
@@ -124,6 +126,8 @@ export class GatewayConnection implements Meter {
           ? this.#refuse('protocol_not_allowed', `the rules for ${name} need HTTP, and this is something else`)
           : 'tcp'
       case 'hello': {
+        if (name === OWN_HEARTH_NAME)
+          return this.#refuse('protocol_not_allowed', `${name} speaks HTTP without TLS: use http://${name}`)
         if (opening.serverName === null || normalName(opening.serverName) !== name)
           return this.#refuse('name_mismatch', `TLS asks for ${opening.serverName ?? 'no name'} and not for ${name}`)
         if (inspected) return 'opened'
@@ -170,9 +174,17 @@ export class GatewayConnection implements Meter {
     const verdict = this.#context.policy().connection(name, port)
     if (!verdict.allowed)
       throw new HearthError('egress_refused', verdict.message, { context: { refusal: verdict.refusal } })
+    // Nobody is asked for this name, and nothing is reached by an address.
+    if (name === OWN_HEARTH_NAME) return this.#connectInside()
     const socket = await this.#context.dialer.dial(name, port, { addresses: verdict.addresses, signal })
     socket.on('error', () => undefined)
     return socket
+  }
+
+  #connectInside(): Socket {
+    const { ownHearth } = this.#context
+    if (ownHearth === null) throw new HearthError('internal', 'a sandbox without a Hearth of its own was let through')
+    return dialOwnHearth(ownHearth)
   }
 
   #refuse(refusal: Refusal, message: string): null {

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { Recorder, SandboxId, Secret } from '@hearth/contract'
 import type { Resolve } from './dial/dialer.ts'
 
@@ -7,6 +8,11 @@ export interface GatewayOptions {
   readonly secrets?: (name: string, sandbox: SandboxId) => Promise<Secret | null>
   /** Told what a sandbox reached and what it was refused. */
   readonly recorder?: (sandbox: SandboxId) => Recorder
+  /**
+   * Serves a connection that a sandbox makes to its own Hearth: requests of HTTP/1.1, each checked and made anew. Without it there is none
+   * for any sandbox.
+   */
+  readonly ownHearth?: (sandbox: SandboxId, connection: Duplex) => void
   readonly gateway?: {
     /** How names are resolved. Default: as the host does. */
     readonly resolve?: Resolve

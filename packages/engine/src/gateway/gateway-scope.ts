@@ -2,6 +2,7 @@ import type { Policy } from '@hearth/contract'
 import type { Messages } from '../link/messages.gen.ts'
 import { Budget } from './budget.ts'
 import { CompiledPolicy, type Refused } from './policy/compiled-policy.ts'
+import { MachineVerdicts } from './policy/machine-verdicts.ts'
 import { NarrowedPolicy, type Verdicts } from './policy/narrowed-policy.ts'
 
 /** A network of a sandbox: that of the machine, or that of one command which has a narrower policy. */
@@ -17,16 +18,8 @@ export class GatewayScope {
     this.#command = command
   }
 
-  static ofMachine(policy: () => CompiledPolicy): GatewayScope {
-    const verdicts: Verdicts = {
-      get budgets() {
-        return policy().budgets
-      },
-      ports: (name) => policy().ports(name),
-      connection: (name, port) => policy().connection(name, port),
-      request: (...asked) => policy().request(...asked),
-    }
-    return new GatewayScope(verdicts, null)
+  static ofMachine(policy: () => CompiledPolicy, ownHearth: boolean): GatewayScope {
+    return new GatewayScope(new MachineVerdicts(policy, ownHearth), null)
   }
 
   static ofCommand(machine: GatewayScope, policy: CompiledPolicy): GatewayScope {

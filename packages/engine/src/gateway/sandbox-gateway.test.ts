@@ -45,6 +45,7 @@ async function start(policy: Policy): Promise<{ peer: ScriptedPeer; gateway: San
     dialer: new Dialer(async () => ['127.0.0.1']),
     recorder: { add: (entry) => entries.push(entry) },
     extraRoots: [],
+    ownHearth: null,
   })
   const peer = await ScriptedPeer.greeted()
   peer.link.serve(gateway)

@@ -20,6 +20,8 @@ export interface SandboxGatewayOptions {
   readonly dialer: Dialer
   readonly recorder: Recorder
   readonly extraRoots: readonly string[]
+  /** Takes connections to its own Hearth; null for a sandbox without one. */
+  readonly ownHearth: ((connection: Duplex) => void) | null
 }
 
 const NOT_FOUND: Messages['Address'] = { address: 0, ports: new Uint8Array(0) }
@@ -31,7 +33,7 @@ export class SandboxGateway implements GuestCalls {
   readonly #options: SandboxGatewayOptions
   readonly #context: GatewayContext
   readonly #names = new NameAddresses()
-  readonly #machine = GatewayScope.ofMachine(() => this.#policy)
+  readonly #machine: GatewayScope
   /** Networks of commands, by the number of the command. */
   readonly #scopes = new Map<number, GatewayScope>()
   readonly #budget = new Budget()
@@ -41,9 +43,10 @@ export class SandboxGateway implements GuestCalls {
   #opensForCommand = false
 
   constructor(options: SandboxGatewayOptions) {
-    const { secrets, dialer, recorder, extraRoots, policy } = options
+    const { secrets, dialer, recorder, extraRoots, policy, ownHearth } = options
     this.#options = options
     this.#policy = policy
+    this.#machine = GatewayScope.ofMachine(() => this.#policy, ownHearth !== null)
     this.#context = {
       policy: () => this.#machine.verdicts,
       authority: () => this.authority(),
@@ -51,7 +54,13 @@ export class SandboxGateway implements GuestCalls {
       dialer,
       recorder,
       extraRoots,
+      ownHearth,
     }
+  }
+
+  /** Nothing can be reached, so that the sandbox needs no resolver. */
+  get empty(): boolean {
+    return this.#policy.empty && this.#options.ownHearth === null
   }
 
   get policy(): CompiledPolicy {
@@ -105,7 +114,7 @@ export class SandboxGateway implements GuestCalls {
     const ports = scope.verdicts.ports(name).slice(0, PORTS)
     if (ports.length === 0) {
       // One that the sandbox itself may use tells that it is the command that may not.
-      const [port = 443] = this.#policy.ports(name)
+      const [port = 443] = this.#machine.verdicts.ports(name)
       const verdict = scope.verdicts.connection(name, port)
       if (!verdict.allowed) this.#refuse(name, null, process || null, verdict)
       return NOT_FOUND
@@ -148,7 +157,7 @@ export class SandboxGateway implements GuestCalls {
   setPolicy(policy: CompiledPolicy): void {
     this.#policy = policy
     for (const scope of [this.#machine, ...this.#scopes.values()]) scope.found.clear()
-    this.#names.keep((name) => policy.ports(name).length > 0)
+    this.#names.keep((name) => this.#machine.verdicts.ports(name).length > 0)
     for (const connection of this.#connections) {
       const { name, port, inspected, scope } = connection.destination
       const verdict = scope.verdicts.connection(name, port)

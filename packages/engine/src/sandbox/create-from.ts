@@ -66,7 +66,7 @@ export function describeFrom(snapshot: StoredSnapshot, spec: Spec): Omit<Prepare
     expiresAt: new Date(Date.now() + (spec.ttlMs ?? BOUNDS.defaultTtlMs)),
     metadata: spec.metadata ?? {},
     // What a snapshot may have been allowed is not for its copies, which may come from elsewhere.
-    network: { policy: spec.policy ?? {}, secrets: spec.secrets ?? [] },
+    network: { policy: spec.policy ?? {}, secrets: spec.secrets ?? [], ownHearth: false },
     volumes: spec.volumes ?? [],
   }
 }

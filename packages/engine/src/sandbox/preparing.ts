@@ -100,7 +100,7 @@ export class Preparation {
       },
       expiresAt: new Date(Date.now() + (spec.ttlMs ?? BOUNDS.defaultTtlMs)),
       metadata: spec.metadata ?? {},
-      network: { policy: spec.policy ?? {}, secrets: spec.secrets ?? [] },
+      network: { policy: spec.policy ?? {}, secrets: spec.secrets ?? [], ownHearth: false },
       volumes: spec.volumes ?? [],
     }
   }

@@ -1,4 +1,12 @@
-import { HearthError, type Limits, type Policy, type SandboxId, type Secret, type SecretUse } from '@hearth/contract'
+import {
+  HearthError,
+  OWN_HEARTH_ENVIRONMENT,
+  type Limits,
+  type Policy,
+  type SandboxId,
+  type Secret,
+  type SecretUse,
+} from '@hearth/contract'
 import { Dialer } from '../gateway/dial/dialer.ts'
 import type { GatewayOptions } from '../gateway/gateway-options.ts'
 import { CompiledPolicy } from '../gateway/policy/compiled-policy.ts'
@@ -12,9 +20,11 @@ import { trustVariables } from './trust-variables.ts'
 export interface NetworkSpec {
   readonly policy: Policy
   readonly secrets: readonly SecretUse[]
+  /** It finds the server that made it, by name. */
+  readonly ownHearth: boolean
 }
 
-export const NO_NETWORK: NetworkSpec = { policy: {}, secrets: [] }
+export const NO_NETWORK: NetworkSpec = { policy: {}, secrets: [], ownHearth: false }
 
 /** What a machine gets on top of its configuration. */
 export interface Outfit {
@@ -27,6 +37,7 @@ export interface Outfit {
 /** The network of one sandbox of this process. */
 export class SandboxNetwork {
   readonly #environment: Readonly<Record<string, string>>
+  /** What its commands find, and no value of which is worth anything elsewhere. */
   readonly #placeholders: Readonly<Record<string, string>>
   readonly #gateway: SandboxGateway
   readonly #limits: Limits
@@ -40,18 +51,16 @@ export class SandboxNetwork {
     const secrets = new SandboxSecrets(found)
     this.#limits = info.limits
     this.#environment = configuration.environment
-    this.#placeholders = Object.fromEntries(
-      network.secrets.map(({ secret, env }) => [
-        env ?? secret.replaceAll('-', '_'),
-        secrets.all.find(({ name }) => name === secret)?.placeholder ?? '',
-      ]),
-    )
+    const { ownHearth } = options
+    const serve = network.ownHearth && ownHearth !== undefined ? ownHearth : null
+    this.#placeholders = { ...placeholders(network, secrets), ...(serve === null ? {} : OWN_HEARTH_ENVIRONMENT) }
     this.#gateway = new SandboxGateway({
       policy: new CompiledPolicy(network.policy),
       secrets,
       dialer: new Dialer(options.gateway?.resolve),
       recorder: options.recorder?.(info.id) ?? { add: () => undefined },
       extraRoots: options.gateway?.extraRoots ?? [],
+      ownHearth: serve === null ? null : (connection) => serve(info.id, connection),
     })
   }
 
@@ -64,13 +73,13 @@ export class SandboxNetwork {
 
   /** For a machine that is being made. */
   async outfit(): Promise<Outfit> {
-    const { policy, opens } = this.#gateway
+    const { empty, opens } = this.#gateway
     const environment = {
       ...this.#environment,
       ...this.#placeholders,
       ...(opens ? trustVariables(this.#environment) : {}),
     }
-    if (policy.empty && !this.#told) return { environment }
+    if (empty && !this.#told) return { environment }
     this.#told = true
     const authority = opens ? (await this.#gateway.authority()).certificate : ''
     return { environment, network: { gateway: this.#gateway, authority } }
@@ -108,6 +117,16 @@ export class SandboxNetwork {
   close(): void {
     this.#gateway.close()
   }
+}
+
+/** By variable. */
+function placeholders({ secrets: uses }: NetworkSpec, secrets: SandboxSecrets): Record<string, string> {
+  return Object.fromEntries(
+    uses.map(({ secret, env }) => [
+      env ?? secret.replaceAll('-', '_'),
+      secrets.all.find(({ name }) => name === secret)?.placeholder ?? '',
+    ]),
+  )
 }
 
 async function find(name: string, sandbox: SandboxId, { secrets }: GatewayOptions): Promise<Secret> {

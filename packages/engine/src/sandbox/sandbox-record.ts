@@ -82,7 +82,9 @@ const recordSchema = z.object({
       user: z.string(),
     })
     .default({ hostname: '', environment: {}, workdir: '/', user: '' }),
-  network: z.object({ policy: policySchema, secrets: z.array(secretUseSchema) }).default({ policy: {}, secrets: [] }),
+  network: z
+    .object({ policy: policySchema, secrets: z.array(secretUseSchema), ownHearth: z.boolean().default(false) })
+    .default({ policy: {}, secrets: [], ownHearth: false }),
   sleep: z
     .object({ snapshot: snapshotIdSchema, memory: z.boolean(), reason: z.string().nullable() })
     .nullable()

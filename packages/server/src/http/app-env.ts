@@ -7,6 +7,7 @@ import type { Caller, ControlPlane } from '../control-plane.ts'
 import type { ApiKey, ApiKeyRepository, EventRepository, SecretRepository, TenantRepository } from '../state/index.ts'
 import type { RunService } from '../runs/run-service.ts'
 import type { Authenticator } from './access/authenticator.ts'
+import type { InsideConnections } from './access/inside.ts'
 import type { HttpLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { Operation } from './operation.ts'
@@ -21,7 +22,10 @@ export interface AppEnv {
 export type App = OpenAPIHono<AppEnv>
 export type AppContext = Context<AppEnv>
 
-export type KeyStore = Pick<ApiKeyRepository, 'verify' | 'list' | 'create' | 'delegate' | 'revoke' | 'any'>
+export type KeyStore = Pick<
+  ApiKeyRepository,
+  'verify' | 'ofSandbox' | 'list' | 'create' | 'delegate' | 'revoke' | 'any'
+>
 export type EventStore = Pick<EventRepository, 'page' | 'follow' | 'head' | 'verify'>
 /** Values go in here, and out to the gateway alone. */
 export type SecretStore = Pick<SecretRepository, 'put' | 'list' | 'get' | 'remove'>
@@ -36,6 +40,8 @@ export interface Services {
   readonly secrets: SecretStore
   readonly runs: RunService
   readonly access: Authenticator
+  /** Who of those that call are sandboxes. */
+  readonly inside: InsideConnections
   readonly links: SignedLinks
   readonly processes: ProcessHandles
   readonly limits: HttpLimits

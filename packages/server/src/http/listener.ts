@@ -49,6 +49,12 @@ export class Listener {
     })
   }
 
+  /** A connection that did not come over its address. */
+  take(connection: Duplex): void {
+    if (this.#stopping) connection.destroy()
+    else this.#server.emit('connection', connection)
+  }
+
   /** No new connection from here on. What it gives ends the ones that there are, and resolves when they have gone. */
   close(): () => Promise<void> {
     this.#stopping = true

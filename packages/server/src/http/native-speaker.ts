@@ -8,7 +8,7 @@ import { asHearthError, failureHeaders, failureOf, statusOf } from './failures.t
 import type { Speaker } from './listener.ts'
 import type { Operation } from './operation.ts'
 import type { Operations } from './operations.ts'
-import { parseHost } from './previews/preview-host.ts'
+import { hostOf } from './previews/preview-host.ts'
 import { handlePreview } from './previews/previews.ts'
 import { fetchOf } from './requests.ts'
 import { Upgrades } from './upgrades.ts'
@@ -28,7 +28,7 @@ export class NativeSpeaker implements Speaker {
   }
 
   request(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
-    const host = parseHost(incoming.headers.host, this.#services.preview.domain)
+    const host = hostOf(this.#services, incoming)
     this.#beginning = operation
     if (host.kind === 'api') void this.#listener(incoming, outgoing)
     else void handlePreview(this.#services, incoming, outgoing, operation, host.kind === 'preview' ? host.target : null)

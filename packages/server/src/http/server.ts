@@ -5,6 +5,7 @@ import type { ControlPlane } from '../control-plane.ts'
 import type { Dialect, DialectListening } from '../dialects/dialect.ts'
 import type { RunService } from '../runs/run-service.ts'
 import { Authenticator } from './access/authenticator.ts'
+import { InsideConnections } from './access/inside.ts'
 import type { EventStore, KeyStore, SecretStore, Services, TenantStore } from './app-env.ts'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './limits.ts'
 import { Listener } from './listener.ts'
@@ -23,6 +24,8 @@ export interface HttpServerOptions {
   readonly secrets: SecretStore
   readonly runs: RunService
   readonly logger: Logger
+  /** Sandboxes with a key of their own come through here. */
+  readonly inside?: InsideConnections
   readonly limits?: Partial<HttpLimits>
   /** Default 127.0.0.1 and a free port. Elsewhere than on loopback only when there is a key. */
   readonly listen?: { readonly host?: string; readonly port?: number }
@@ -67,18 +70,21 @@ class ListeningServer implements HttpServer {
     this.#options = options
     const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...options.limits }
     const metrics = new Metrics()
+    const { inside = new InsideConnections() } = options
     this.#operations = new Operations({ logger: options.logger, metrics })
     this.#services = {
       ...options,
       limits,
       metrics,
-      access: new Authenticator(options.keys, limits),
+      inside,
+      access: new Authenticator(options.keys, limits, inside),
       links: new SignedLinks(options.linkSecret),
       processes: new ProcessHandles(),
       ready: () => this.#ready(),
       preview: { domain: options.previewDomain ?? 'localhost', port: () => this.address.port },
     }
     this.#native = new Listener(limits, this.#operations, new NativeSpeaker(this.#services, this.#operations))
+    inside.serve((connection) => this.#native.take(connection))
   }
 
   get address(): AddressInfo {

@@ -11,7 +11,7 @@ import type { Operations } from './operations.ts'
 import { forwardUpgrade } from './previews/forward-upgrade.ts'
 import { parsePortPath } from './previews/port-path.ts'
 import { previewAccess } from './previews/preview-access.ts'
-import { parseHost, type PreviewTarget } from './previews/preview-host.ts'
+import { hostOf, type PreviewTarget } from './previews/preview-host.ts'
 import { useSandbox } from './sandbox-use.ts'
 import { attachSession } from './streams/attach-session.ts'
 import { onceGone } from './streams/event-stream.ts'
@@ -62,7 +62,7 @@ export class Upgrades {
 
   async #route(upgrade: Upgrade): Promise<void> {
     const { incoming, operation } = upgrade
-    const host = parseHost(incoming.headers.host, this.#services.preview.domain)
+    const host = hostOf(this.#services, incoming)
     if (host.kind === 'unknown') throw new HearthError('not_found', 'this host name is no preview')
     if (host.kind === 'preview') return await this.#preview(upgrade, host.target)
     const caller = await this.#caller(upgrade)

@@ -81,9 +81,14 @@ export async function planCreate(
   return { request: asked, row, workspace }
 }
 
-/** What the engine is asked for: it keeps no record. */
-export function engineSpec({ record: _record, ...spec }: StoredSpec): CreateFrom {
+/** What the engine is asked for: it keeps no record, and knows no grants. */
+export function engineSpec({ record: _record, delegate: _delegate, ...spec }: StoredSpec): CreateFrom {
   return spec
+}
+
+/** What the engine is told besides. */
+export function launchOptions({ id, spec }: { readonly id: SandboxId; readonly spec: StoredSpec }) {
+  return { id, ownHearth: spec.delegate !== undefined }
 }
 
 /** The engine knows no sandbox without a deadline: that of a persistent one is moved again and again. */

@@ -1,7 +1,8 @@
 import { ERROR_CODES, HearthError, type ErrorCode } from '@hearth/contract'
 import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
+import type { SandboxKey } from '../control-plane.ts'
 import type { Context } from './context.ts'
-import { engineSpec, type PlannedCreate } from './create-request.ts'
+import { engineSpec, launchOptions, type PlannedCreate } from './create-request.ts'
 import type { EarlyLaunch } from './early-launches.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
@@ -20,6 +21,8 @@ export interface CreateBegun {
 export interface CreateOrigin {
   readonly idempotencyKey: string | null
   readonly requestId: string
+  /** What it gets for itself. */
+  readonly key: SandboxKey | null
 }
 
 /**
@@ -49,6 +52,7 @@ export async function beginCreate(
     if (!started.created) return { operation: started.operation, record: null }
     if (!entered) admitted.use(context.admission.enter(context.live.size))
     const record = await createWithinQuota(session, row)
+    if (origin.key !== null) await session.apiKeys.delegate(origin.key.maker, { ...origin.key.key, sandboxId: id })
     if (planned.workspace !== null) await session.workspaces.lease(planned.workspace.id, id)
     const facts = { operation: started.operation.id, request: origin.requestId }
     await session.events.append(eventOf(record, 'sandbox.created', { ...facts, ...beginningOf(record) }))
@@ -131,7 +135,7 @@ async function launch(
   { signal, early }: { readonly signal: AbortSignal; readonly early: EarlyLaunch | null },
 ): Promise<SandboxRecord> {
   const machine = await (early === null
-    ? context.hearth.create(engineSpec(live.record.spec), { id: live.record.id, signal })
+    ? context.hearth.create(engineSpec(live.record.spec), { ...launchOptions(live.record), signal })
     : early.machine(signal))
   context.step('create:launched')
   const expiresAt = await settleDeadline(live.record, machine)

@@ -1,6 +1,6 @@
 import type { SandboxId } from '@hearth/contract'
 import type { EmbeddedSandbox, Hearth } from '@hearth/engine'
-import { engineSpec, type PlannedCreate } from './create-request.ts'
+import { engineSpec, launchOptions, type PlannedCreate } from './create-request.ts'
 
 /**
  * Machines that start while their rows are being written, since the one waits for the kernel and the other for the database. Until its
@@ -47,7 +47,7 @@ export class EarlyLaunch {
   readonly settled: Promise<EmbeddedSandbox>
 
   constructor(hearth: Hearth, row: PlannedCreate['row']) {
-    this.settled = hearth.create(engineSpec(row.spec), { id: row.id, signal: this.#abort.signal })
+    this.settled = hearth.create(engineSpec(row.spec), { ...launchOptions(row), signal: this.#abort.signal })
     // Whoever waits for the machine is told.
     this.settled.catch(() => undefined)
   }

@@ -30,7 +30,8 @@ function planChild(
   const env = { ...parent.spec.env, ...request.env, ...own.env }
   const policy = own.policy ?? request.policy ?? parent.spec.policy
   const metadata = { ...parent.metadata, ...request.metadata, ...own.metadata }
-  const { from: _from, memory: _memory, hostname: _hostname, ...spec } = parent.spec
+  // Each has a key for itself or none: a copy of one that has gets none.
+  const { from: _from, memory: _memory, hostname: _hostname, delegate: _delegate, ...spec } = parent.spec
   return {
     id: newSandboxId(),
     tenantId,

@@ -7,9 +7,11 @@ import { atMost } from './at-most.ts'
 import type {
   Caller,
   ControlPlane,
+  KeyedCall,
   ListQuery,
   Page,
   RepositoryControl,
+  SandboxKey,
   SandboxUse,
   WorkspaceControl,
 } from '../control-plane.ts'
@@ -28,7 +30,7 @@ import { LocalSleep } from './local-sleep.ts'
 import { LocalPolicies } from './local-policies.ts'
 import { LocalSnapshots } from './local-snapshots.ts'
 import { newContext } from './new-context.ts'
-import { endOrphans } from './orphans.ts'
+import { endMadeBy, endOrphans } from './orphans.ts'
 import { pauseSandbox } from './pausing.ts'
 import { reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
@@ -40,7 +42,7 @@ import type { Step } from './steps.ts'
 import { notFound, requireAlive, toView } from './view.ts'
 import { awake, wakeInTurn } from './waking.ts'
 import type { WorkspaceStep } from '../workspaces/steps.ts'
-import { isVisible, ownIdempotencyKey } from './within-grant.ts'
+import { isVisible, ownIdempotencyKey, requireKey } from './within-grant.ts'
 
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
@@ -130,17 +132,18 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   async create(
     caller: Caller,
     request: CreateSandbox,
-    options: { idempotencyKey: string | null; signal: AbortSignal },
+    options: KeyedCall & { readonly key?: SandboxKey | null },
   ): Promise<SandboxView> {
     this.#requireOpen()
     const context = this.#context
-    const { signal } = options
+    const { signal, key = null } = options
     const idempotencyKey = ownIdempotencyKey(caller, options.idempotencyKey)
     const planned = await planWithWorkspace(context, caller, request, { ...options, idempotencyKey })
     if (signal.aborted) throw givenUp(signal)
     context.records.begin(planned.row)
     using admitted = new DisposableStack()
-    const origin = { idempotencyKey, requestId: caller.requestId }
+    requireKey(planned.row.spec, key)
+    const origin = { idempotencyKey, requestId: caller.requestId, key }
     const { operation, live, early } = await beginBoth(context, planned, origin, admitted)
     if (live === null) {
       context.records.forget(planned.row.id)
@@ -192,7 +195,9 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.#requireOpen()
     const live = this.#context.live.ensure(await findRecord(this.#context, caller, id))
     try {
+      const { record } = live
       await live.inTurn(() => stopSandbox(this.#context, live, 'request'))
+      await endMadeBy(this.#context, record)
       return toView(live.record)
     } finally {
       if (!isAlive(live.record.state)) this.#context.live.remove(live)
@@ -211,6 +216,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     const live = known.ensure(record)
     live.abandoned.abort()
     await live.inTurn(() => deleteSandbox(this.#context, live, 'request'))
+    await endMadeBy(this.#context, record)
   }
 
   async use(caller: Caller, id: string): Promise<SandboxUse> {

@@ -1,3 +1,4 @@
+import type { SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { deleteSandbox } from './removing.ts'
 
@@ -16,4 +17,9 @@ export async function endOrphans(context: Context): Promise<void> {
         .catch((error: unknown) => context.report(`ending ${record.id} with its key`, error))
     }),
   )
+}
+
+/** Ends what a sandbox that has ended made with a key of its own. Never in the turn of a sandbox: this takes the turns of others. */
+export async function endMadeBy(context: Context, { spec }: Pick<SandboxRecord, 'spec'>): Promise<void> {
+  if (spec.delegate !== undefined) await endOrphans(context)
 }

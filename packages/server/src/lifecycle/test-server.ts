@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { CreateSandbox, SandboxView, SnapshotInfo, VolumeView } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import type { Caller, ListQuery } from '../control-plane.ts'
+import { InsideConnections } from '../http/access/inside.ts'
 import { engineOptions } from '../record/engine-options.ts'
 import { Records } from '../record/records.ts'
 import { deriveKeys, openStore, serverKey, type Store } from '../state/index.ts'
@@ -38,7 +39,7 @@ export class TestServer implements AsyncDisposable {
     const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, ...rest } = options
     const store = await openStore({ url: database, keys: deriveKeys(await serverKey(join(home, 'secret-key'))) })
     const records = new Records(store)
-    const hearth = new Hearth({ home, spareKeepers, ...engineOptions(store, records) })
+    const hearth = new Hearth({ home, spareKeepers, ...engineOptions(store, records, new InsideConnections()) })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
     try {

@@ -5,6 +5,7 @@ import {
   findLifetimeExcess,
   findSandboxExcess,
   grantExceeded,
+  HearthError,
   latestEnd,
   type CreateSandbox,
   type Exceeded,
@@ -12,8 +13,8 @@ import {
   type Limits,
   type Policy,
 } from '@hearth/contract'
-import type { Caller } from '../control-plane.ts'
-import type { NewSandbox, SandboxRecord } from '../state/index.ts'
+import type { Caller, SandboxKey } from '../control-plane.ts'
+import type { NewSandbox, SandboxRecord, StoredSpec } from '../state/index.ts'
 
 /** Whether something is the caller's to see: of its tenant, and for a holder made under it. */
 export function isVisible(caller: Caller, made: Pick<SandboxRecord, 'tenantId' | 'holder'>): boolean {
@@ -65,6 +66,12 @@ export function requireLifetimeWithin(caller: Caller, createdAt: number, expires
 /** What would outlive the grant, or was made by others, is nothing that a grant can speak of. */
 export function requireUnlimited(caller: Caller, what: string): void {
   if (caller.holder !== null) refuse([{ field: what, asked: 'some', allowed: 'none: they outlive a grant' }])
+}
+
+/** Who has no key of ours has nothing to give a part of: clients of other vendors' APIs. */
+export function requireKey({ delegate }: StoredSpec, key: SandboxKey | null): void {
+  if (delegate !== undefined && key === null)
+    throw new HearthError('invalid_request', 'request.delegate: needs the native API')
 }
 
 /** Keys of requests are the holder's own: nobody is answered with what another has made. */

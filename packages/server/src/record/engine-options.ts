@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { Secret } from '@hearth/contract'
 import type { HearthOptions } from '@hearth/engine'
+import type { InsideConnections } from '../http/access/inside.ts'
 import type { Store } from '../state/index.ts'
 import type { Records } from './records.ts'
 
-/** What the engine asks a server for: values of secrets, each of the tenant whose sandbox it is, and a place for what it sees. */
-export function engineOptions(store: Store, records: Records): Required<Pick<HearthOptions, 'secrets' | 'recorder'>> {
+/** What the engine asks a server for: values of secrets, each of the tenant whose sandbox it is, a place for what it sees, and the API for those inside. */
+export function engineOptions(
+  store: Store,
+  records: Records,
+  inside: InsideConnections,
+): Required<Pick<HearthOptions, 'secrets' | 'recorder' | 'ownHearth'>> {
   return {
+    ownHearth: inside.connect,
     recorder: (sandbox) => records.of(sandbox),
     secrets: async (name, sandbox) => {
       const tenantId = await records.tenantOf(sandbox)

@@ -92,6 +92,7 @@ export function describeDelegatedKeys(options: QuotaSuiteOptions): void {
     const short = await store.apiKeys.delegate(first, brief)
     const [mine, other] = [await make(tenant, bound.key), await make(tenant, short.key)]
     expect(await store.apiKeys.ofSandbox(home.id)).toMatchObject({ id: bound.key.id })
+    await expect(store.apiKeys.verify(bound.token)).rejects.toMatchObject({ code: 'unauthorized' })
     await store.apiKeys.revokeBound()
     expect(await store.sandboxes.orphans('host-a')).toEqual([])
     advance(1000)

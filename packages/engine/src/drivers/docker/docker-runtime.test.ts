@@ -125,6 +125,7 @@ describe.skipIf(service === null)('a container engine', { timeout: 120_000 }, ()
       dialer: new Dialer(async () => ['127.0.0.1']),
       recorder: { add: () => undefined },
       extraRoots: [],
+      ownHearth: null,
     })
     await box.machine.openNetwork({ gateway, authority: 'a certificate\n' })
     const read = (name: string): string => `exec 3<>/dev/tcp/${name}/${port} && cat <&3`

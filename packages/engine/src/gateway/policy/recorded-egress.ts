@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { REFUSALS, type Refusal } from '@hearth/contract'
+import { OWN_HEARTH_NAME, REFUSALS, type Refusal } from '@hearth/contract'
 
 /** An entry of the timeline of a sandbox. Others than those of the network are passed over. */
 export interface RecordedEvent {
@@ -54,6 +54,8 @@ export function readRecord(events: Iterable<RecordedEvent>): RecordedEgress {
   const requests: Attempt[] = []
   const refusals: z.output<typeof refusalSchema>[] = []
   for (const { type, data } of events) {
+    // No policy speaks of it.
+    if (data['name'] === OWN_HEARTH_NAME) continue
     if (type === 'network.connection') connections.push(connectionSchema.parse(data))
     if (type === 'network.request') requests.push(requestSchema.parse(data))
     if (type === 'network.refused') refusals.push(refusalSchema.parse(data))

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import { HearthError, type Scope } from '@hearth/contract'
+import { HearthError, OWN_HEARTH_KEY, type SandboxId, type Scope } from '@hearth/contract'
 import type { Caller } from '../../control-plane.ts'
-import type { ApiKey, ApiKeyRepository } from '../../state/index.ts'
+import type { ApiKey } from '../../state/index.ts'
 import type { HttpLimits } from '../limits.ts'
 import type { Operation } from '../operation.ts'
-import { KeyCache } from './key-cache.ts'
+import type { InsideConnections } from './inside.ts'
+import { KeyCache, type KeySource } from './key-cache.ts'
 import { effectiveScopes } from './scopes.ts'
 import { TokenBuckets } from './token-bucket.ts'
 
@@ -12,28 +13,43 @@ import { TokenBuckets } from './token-bucket.ts'
 export class Authenticator {
   readonly keys: KeyCache
   readonly #limits: HttpLimits
+  readonly #inside: InsideConnections
   readonly #requests: TokenBuckets
   readonly #wrongKeys: TokenBuckets
   readonly #underWay = new Map<string, number>()
   readonly #scopes = new WeakMap<ApiKey, ReadonlySet<Scope>>()
 
-  constructor(keys: Pick<ApiKeyRepository, 'verify' | 'list'>, limits: HttpLimits) {
+  constructor(keys: KeySource, limits: HttpLimits, inside: InsideConnections) {
     this.keys = new KeyCache(keys)
     this.#limits = limits
+    this.#inside = inside
     this.#requests = new TokenBuckets(limits.requestsPerSecond, limits.requestBurst)
     this.#wrongKeys = new TokenBuckets(limits.wrongKeysPerSecond, limits.wrongKeyBurst)
   }
 
   /** The key that a token stands for. Who has sent many wrong ones is not looked up any more for a while. */
   async verify(token: string, incoming: IncomingMessage): Promise<ApiKey> {
+    const sandbox = this.#inside.sandboxOf(incoming)
+    if (sandbox !== null) return await this.guarded(incoming, () => this.#keyInside(token, sandbox))
     const known = this.keys.known(token)
     if (known !== null) return known
     return await this.guarded(incoming, () => this.keys.verify(token))
   }
 
+  /** The key of the sandbox that speaks. Whatever other key it may have got hold of is of no use there. */
+  async #keyInside(token: string, sandbox: SandboxId): Promise<ApiKey> {
+    const key = token === OWN_HEARTH_KEY ? await this.keys.ofSandbox(sandbox) : null
+    if (key !== null) return key
+    const message =
+      token === OWN_HEARTH_KEY ? 'the key of this sandbox does not work any more' : 'a sandbox has its own key alone'
+    throw new HearthError('unauthorized', message, {
+      suggestion: 'From inside a sandbox send the value of `HEARTH_API_KEY` as it is.',
+    })
+  }
+
   /** For every proof that could be guessed: an address that sends many wrong ones is not looked at for a while. */
   async guarded<T>(incoming: IncomingMessage, check: () => Promise<T>): Promise<T> {
-    const address = incoming.socket.remoteAddress ?? ''
+    const address = this.#inside.sandboxOf(incoming) ?? incoming.socket.remoteAddress ?? ''
     const waitMs = this.#wrongKeys.wait(address)
     if (waitMs > 0) throw rateLimited('too many wrong keys from this address', waitMs)
     try {

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
-import { HearthError } from '@hearth/contract'
+import { HearthError, type SandboxId } from '@hearth/contract'
 import type { ApiKey, ApiKeyRepository } from '../../state/index.ts'
 
 /** How long a revocation on another server may stay unseen here. One on this server is seen at once. */
 const REMEMBERED_MS = 5000
 const MOST_KEYS = 10_000
+
+export type KeySource = Pick<ApiKeyRepository, 'verify' | 'list' | 'ofSandbox'>
 
 interface Remembered {
   readonly key: ApiKey
@@ -13,12 +15,13 @@ interface Remembered {
 
 /** Keys that were found valid a moment ago, so that not every call reads the database. Tokens themselves are not kept. */
 export class KeyCache {
-  readonly #keys: Pick<ApiKeyRepository, 'verify' | 'list'>
+  readonly #keys: KeySource
   readonly #remembered = new Map<string, Remembered>()
+  /** By the identifier of the key, or of the only sandbox that it works from. */
   readonly #alive = new Map<string, { readonly key: ApiKey | null; readonly until: number }>()
   readonly #underWay = new Map<string, Promise<ApiKey>>()
 
-  constructor(keys: Pick<ApiKeyRepository, 'verify' | 'list'>) {
+  constructor(keys: KeySource) {
     this.#keys = keys
   }
 
@@ -56,9 +59,19 @@ export class KeyCache {
     const keys = await this.#keys.list(tenantId)
     const found = keys.find(({ id }) => id === keyId)
     const alive = found !== undefined && found.revokedAt === null && (found.expiresAt ?? Infinity) > now
-    const key = alive ? found : null
+    return this.#rememberAlive(keyId, alive ? found : null)
+  }
+
+  /** The key that works from this sandbox alone; null when there is none, or not any more. */
+  async ofSandbox(sandbox: SandboxId): Promise<ApiKey | null> {
+    const known = this.#alive.get(sandbox)
+    if (known !== undefined && known.until > Date.now()) return known.key
+    return this.#rememberAlive(sandbox, await this.#keys.ofSandbox(sandbox))
+  }
+
+  #rememberAlive(by: string, key: ApiKey | null): ApiKey | null {
     if (this.#alive.size >= MOST_KEYS) this.#alive.clear()
-    this.#alive.set(keyId, { key, until: Math.min(now + REMEMBERED_MS, key?.expiresAt ?? Infinity) })
+    this.#alive.set(by, { key, until: Math.min(Date.now() + REMEMBERED_MS, key?.expiresAt ?? Infinity) })
     return key
   }
 

@@ -1,3 +1,6 @@
+import type { IncomingMessage } from 'node:http'
+import type { Services } from '../app-env.ts'
+
 /** What a host name of a preview says. */
 export interface PreviewTarget {
   readonly sandbox: string
@@ -20,6 +23,11 @@ export function parseHost(header: string | undefined, domain: string): HostKind 
   const number = Number(port)
   if (id === '' || number < 1 || number > 65_535 || port !== String(number)) return { kind: 'unknown' }
   return { kind: 'preview', target: { sandbox: `sb_${id}`, port: number } }
+}
+
+/** What a request is for. Sandboxes reach the API alone, whatever the domain of previews is. */
+export function hostOf({ inside, preview }: Pick<Services, 'inside' | 'preview'>, incoming: IncomingMessage): HostKind {
+  return inside.sandboxOf(incoming) === null ? parseHost(incoming.headers.host, preview.domain) : { kind: 'api' }
 }
 
 /** A host name in which every client accepts every character: identifiers have an underscore, host names must not. */

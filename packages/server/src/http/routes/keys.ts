@@ -30,6 +30,7 @@ export function keyRoutes(app: App, services: Services): void {
     const { name, grant, expiresInMs, ...wanted } = context.req.valid('json')
     const { tenantId, scopes: own, holder } = context.get('caller')
     const maker = context.get('key')
+    requireOutside(maker)
     if (grant !== undefined || holder !== null) {
       const delegation = { name, grant: grant ?? {}, scopes: wanted.scopes, expiresAt: expiry(context, expiresInMs) }
       const delegated = await keys.delegate(maker, planDelegation(maker, delegation))
@@ -56,6 +57,14 @@ export function keyRoutes(app: App, services: Services): void {
   })
 
   revokeRoute(app, services)
+}
+
+/** The value of a key never gets into a sandbox, not even that of one which it may make. */
+function requireOutside({ sandboxId }: ApiKey): void {
+  if (sandboxId === null) return
+  throw new HearthError('forbidden', 'the key of a sandbox makes no keys that could be carried away', {
+    suggestion: 'Create a sandbox with `delegate`: it gets a key of its own.',
+  })
 }
 
 function revokeRoute(app: App, services: Services): void {

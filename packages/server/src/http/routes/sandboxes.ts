@@ -8,8 +8,11 @@ import {
   sandboxStateSchema,
   sandboxViewSchema,
   statsViewSchema,
+  type GrantRequest,
 } from '@hearth/contract'
-import type { App, Services } from '../app-env.ts'
+import type { SandboxKey } from '../../control-plane.ts'
+import { planDelegation } from '../access/delegation.ts'
+import type { App, AppContext, Services } from '../app-env.ts'
 import { requireScope } from '../access/scopes.ts'
 import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
@@ -46,7 +49,8 @@ export function sandboxRoutes(app: App, services: Services): void {
     if (request.persistent === true) requireScope(caller.scopes, 'sandbox:persistent')
     if (request.workspace !== undefined) requireScope(caller.scopes, 'workspaces')
     const operation = context.get('operation')
-    const options = { idempotencyKey: context.req.valid('header')['idempotency-key'] ?? null, signal: operation.signal }
+    const { 'idempotency-key': idempotencyKey = null } = context.req.valid('header')
+    const options = { idempotencyKey, signal: operation.signal, key: keyOfOwn(context, request.delegate) }
     const made = controlPlane.create(caller, request, options).then((view) => {
       operation.sandboxId = view.id
       return view
@@ -79,6 +83,14 @@ export function sandboxRoutes(app: App, services: Services): void {
 
   lifeRoutes(app, services)
   stateRoutes(app, services)
+}
+
+/** The key that a new sandbox is to have for itself, as a part of the caller's. */
+function keyOfOwn(context: AppContext, grant: GrantRequest | undefined): SandboxKey | null {
+  if (grant === undefined) return null
+  requireScope(context.get('caller').scopes, 'keys')
+  const maker = context.get('key')
+  return { maker, key: planDelegation(maker, { name: 'sandbox', grant, expiresAt: null }) }
 }
 
 function lifeRoutes(app: App, { controlPlane, limits }: Services): void {

@@ -13,6 +13,7 @@ import { Records } from '../../record/records.ts'
 import { runService } from '../../runs/run-service.ts'
 import { deriveKeys, openStore, serverKey, type Store } from '../../state/index.ts'
 import { ensureFirstKey } from '../access/first-key.ts'
+import { InsideConnections } from '../access/inside.ts'
 import type { HttpLimits } from '../limits.ts'
 import { createServer, type HttpServer } from '../server.ts'
 
@@ -29,6 +30,7 @@ interface Parts {
   readonly plane: LocalControlPlane
   readonly key: string
   readonly problems: string[]
+  readonly inside: InsideConnections
 }
 
 export class TestServer implements AsyncDisposable {
@@ -59,6 +61,7 @@ export class TestServer implements AsyncDisposable {
       runs: runService(parts.store),
       ready: () => parts.store.ping(),
       linkSecret: randomBytes(32),
+      inside: parts.inside,
       logger: pino({ level: 'debug' }, { write }),
       limits,
     })
@@ -72,11 +75,12 @@ export class TestServer implements AsyncDisposable {
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
     const records = new Records(store, { onProblem })
-    const hearth = new Hearth({ home, spareKeepers: 0, ...engineOptions(store, records) })
+    const inside = new InsideConnections()
+    const hearth = new Hearth({ home, spareKeepers: 0, ...engineOptions(store, records, inside) })
     const plane = await LocalControlPlane.open({ store, hearth, records, onProblem })
     const first = await ensureFirstKey(store)
     if (first === null) throw new Error('a new store has a key')
-    const server = new TestServer({ home, store, plane, key: first.token, problems }, limits)
+    const server = new TestServer({ home, store, plane, key: first.token, problems, inside }, limits)
     await server.server.start()
     return server
   }

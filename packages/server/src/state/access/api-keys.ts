@@ -125,7 +125,9 @@ export class ApiKeyRepository {
     const query = this.#database.query.selectFrom('api_keys').selectAll().where('id', '=', parsed.id)
     const row = await query.executeTakeFirst()
     const matches = matchesHash(parsed.secret, row?.secret_hash ?? NO_HASH)
-    if (row === undefined || !matches) throw new HearthError('unauthorized', 'this is not a valid API key')
+    // One that works from a sandbox alone is known by its sandbox: no value stands for it.
+    if (row === undefined || !matches || row.sandbox_id !== null)
+      throw new HearthError('unauthorized', 'this is not a valid API key')
     const now = this.#sources.now()
     const context = { key: row.id }
     if (row.revoked_at !== null) throw new HearthError('unauthorized', 'this API key was revoked', { context })
@@ -176,7 +178,9 @@ export class ApiKeyRepository {
   async ofSandbox(sandboxId: string): Promise<ApiKey | null> {
     const query = this.#database.query.selectFrom('api_keys').selectAll().where('sandbox_id', '=', sandboxId)
     const row = await query.where('revoked_at', 'is', null).executeTakeFirst()
-    return row === undefined ? null : decode(row)
+    if (row === undefined || !this.#works(decode(row))) return null
+    await this.#markUsed(row, this.#sources.now())
+    return decode(row)
   }
 
   /** From the next request on the key is refused, and all that were made below it. Idempotent; `not_found` for the key of another tenant. */

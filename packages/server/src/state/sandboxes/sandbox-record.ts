@@ -1,6 +1,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import type {
   CreateFrom,
+  GrantRequest,
   RecordOptions,
   IdleAction,
   Limits,
@@ -13,7 +14,11 @@ import type {
 import type { SandboxesTable } from '../database/tables.ts'
 
 /** What was asked for, and what of it is the server's own business. */
-export type StoredSpec = CreateFrom & { readonly record?: RecordOptions | undefined }
+export interface StoredSpec extends CreateFrom {
+  readonly record?: RecordOptions | undefined
+  /** It has a key of its own. */
+  readonly delegate?: GrantRequest | undefined
+}
 
 /** What the control plane knows of one sandbox. Times are milliseconds since 1970. */
 export interface SandboxRecord {
