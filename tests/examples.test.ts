@@ -27,6 +27,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
     /^a sandbox for each call: it says NameError: name 'total' is not defined\none for the conversation: it says 10100$/m,
   'narrow-command.ts':
     /^registry\.npmjs\.org: yes\napi\.github\.com: yes\n\n(with a policy of its own:\nregistry\.npmjs\.org: yes\napi\.github\.com: no|refused: .+)$/m,
+  'own-hearth.ts': /^a child says: 4\na second one: grant_exceeded\na name that was not granted: grant_exceeded$/m,
   'workspace.ts': /^after the first sandbox: hello, world\nchanged: greeting \+1 -1\npushed: Greet the world$/m,
   'run-code.ts': /^sorted: \[1, 2, 3\]\na mistake is data: ZeroDivisionError\non Linux, exit code 3$/m,
 }

@@ -11,12 +11,12 @@ import { ApiProcess } from './support/api-process.ts'
 /** Programs in a sandbox that has a key of its own, with our clients as they are, on each rung. */
 
 const root = join(import.meta.dirname, '..')
-const TIMEOUT_MS = 240_000
+const TIMEOUT_MS = 400_000
 let server: ApiProcess
 let hearth: Hearth
 let built: string
 beforeAll(async () => {
-  server = await ApiProcess.start({ pool: true })
+  server = await ApiProcess.start()
   hearth = server.client({ retries: 8 })
   built = await mkdtemp(join(tmpdir(), 'hearth-inside-'))
   const compile = [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'packages/sdk/tsconfig.build.json']
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const PYTHON = `
 import json, sys
-sys.path.insert(0, "/opt/python")
+sys.path.insert(0, "/tmp/python")
 from hearth import Sandbox, HearthError
 with Sandbox.create(rung="process", ttl_seconds=300) as child:
     child.files.write("/tmp/x", "from python")
@@ -39,8 +39,19 @@ with Sandbox.create(rung="process", ttl_seconds=300) as child:
 print(json.dumps([said, listed, [each.id for each in Sandbox.list()]]))
 `
 
+/** Says in capitals what it is told; the first who comes only looks whether it is there. */
+const ECHO = `
+import socket
+server = socket.create_server(("127.0.0.1", 8000))
+while True:
+    connection = server.accept()[0]
+    try: connection.sendall(connection.recv(9).upper())
+    except OSError: pass
+    connection.close()
+`
+
 const NODE = `
-import { Hearth } from '/opt/sdk/index.js'
+import { Hearth } from '/tmp/sdk/index.js'
 const hearth = new Hearth()
 const child = await hearth.create({ rung: 'process', ttlMs: 300_000 })
 let streamed = ''
@@ -49,12 +60,13 @@ const terminal = await child.spawn(['sh', '-c', 'stty size; read line; echo "got
 await terminal.write('typed\\r')
 let shown = ''
 for await (const { data } of terminal.output) shown += Buffer.from(data)
-await child.spawn(['python3', '-c', 'import socket; s = socket.create_server(("127.0.0.1", 8000)); c = s.accept()[0]; c.sendall(c.recv(9).upper()); c.close()'])
+await child.spawn(['python3', '-c', ${JSON.stringify(ECHO)}])
 await child.port(8000).ready()
 const connection = await child.port(8000).connect()
 await connection.write(Buffer.from('web'))
 let echoed = ''
 for await (const data of connection.data) echoed += Buffer.from(data)
+await connection.close()
 await child.kill()
 console.log(JSON.stringify([streamed, /24 80/.test(shown) && /got typed/.test(shown), echoed]))
 `
@@ -67,7 +79,8 @@ async function put(sandbox: RemoteSandbox, from: string, to: string): Promise<vo
     maxBuffer: 2 ** 26,
   })
   await sandbox.files.write('/tmp/put.tar', stdout)
-  await sandbox.exec(`mkdir -p ${to} && tar -x --no-same-owner -C ${to} -f /tmp/put.tar`)
+  const unpack = `mkdir -p ${to} && tar -x --no-same-owner -C ${to} -f /tmp/put.tar`
+  expect(await sandbox.exec(unpack)).toMatchObject({ exitCode: 0 })
 }
 
 async function say(sandbox: RemoteSandbox, command: string[] | string): Promise<unknown> {
@@ -84,16 +97,16 @@ for (const rung of RUNGS.filter((each) => each !== 'simulated' && wanted.include
   describe(rung, () => {
     test('curl and the clients for Python and Node work as they are', { timeout: TIMEOUT_MS }, async (context) => {
       const sandbox = await made(rung, context)
-      await put(sandbox, join(root, 'sdk/python'), '/opt/python')
+      await put(sandbox, join(root, 'sdk/python'), '/tmp/python')
       expect(await listed(sandbox)).toEqual({ items: [], next: null })
       expect(await say(sandbox, ['python3', '-c', PYTHON])).toEqual(['from python', true, []])
       const { stdout } = await sandbox.exec('node --version')
       // The client needs Node 20; Debian has an older one.
       if (Number(/^v(\d+)\./.exec(stdout)?.[1] ?? 0) >= 20) {
-        await put(sandbox, built, '/opt/sdk')
-        await sandbox.files.write('/opt/sdk/try.mjs', NODE)
+        await put(sandbox, built, '/tmp/sdk')
+        await sandbox.files.write('/tmp/sdk/try.mjs', NODE)
         const flags = /^v2[01]\./.test(stdout) ? ['--experimental-websocket', '--no-warnings'] : []
-        expect(await say(sandbox, ['node', ...flags, '/opt/sdk/try.mjs'])).toEqual(['1\n2\n3\n', true, 'WEB'])
+        expect(await say(sandbox, ['node', ...flags, '/tmp/sdk/try.mjs'])).toEqual(['1\n2\n3\n', true, 'WEB'])
       }
       await sandbox.kill()
       expect((await hearth.page()).items.filter(({ state }) => state === 'running')).toEqual([])
@@ -152,11 +165,13 @@ async function made(rung: (typeof RUNGS)[number], context: Skipping): Promise<Re
 }
 
 test('a machine that waited is as any other', { timeout: TIMEOUT_MS }, async () => {
+  await using pooled = await ApiProcess.start({ pool: true })
+  const client = pooled.client()
   // The first is asked for, so that the second is there.
   for (let round = 0; round < 3; round++) {
-    await using sandbox = await hearth.create({ rung: 'process', template: 'host', delegate: {} })
+    await using sandbox = await client.create({ rung: 'process', template: 'host', delegate: {} })
     expect(await listed(sandbox)).toEqual({ items: [], next: null })
-    await using plain = await hearth.create({ rung: 'process', template: 'host' })
+    await using plain = await client.create({ rung: 'process', template: 'host' })
     expect(await plain.exec('curl -s -m 5 http://hearth.internal/health')).toMatchObject({ exitCode: 6 })
   }
 })

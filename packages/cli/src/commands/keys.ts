@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { HearthError, type ApiKey, type GrantRequest, type Scope } from '@hearth/sdk'
-import { localFailure } from '../copy/local-failure.ts'
+import type { ApiKey, Scope } from '@hearth/sdk'
+import { grantOf } from '../options/grant-option.ts'
 import { presentList, presentOne, type View } from '../output/present.ts'
 import { printable } from '../output/printable.ts'
 import { formatAge, formatUntil } from '../output/time.ts'
@@ -37,7 +36,7 @@ export async function createKey(name: string, options: KeyOptions): Promise<numb
       name,
       ...(scopes === undefined ? {} : { scopes }),
       ...(expiresInMs === undefined ? {} : { expiresInMs }),
-      ...(options.grant === undefined ? {} : { grant: grantOf(options.grant) }),
+      ...(options.grant === undefined ? {} : { grant: grantOf(options.grant, '--grant') }),
     })
   })
   await presentOne(options, { id: made.key, json: made, people: () => `${made.key}\n` })
@@ -46,21 +45,6 @@ export async function createKey(name: string, options: KeyOptions): Promise<numb
     process.stderr.write(`${made.id} may ${made.scopes.join(', ')} and ${ends}. It is shown this once.\n`)
   }
   return 0
-}
-
-/** Whether it is a part of what the maker may do is the server's to say. */
-function grantOf(text: string): GrantRequest {
-  let json = text
-  try {
-    if (!text.trimStart().startsWith('{')) json = readFileSync(text, 'utf8')
-  } catch (error) {
-    throw localFailure(error, text)
-  }
-  try {
-    return JSON.parse(json) as GrantRequest
-  } catch (error) {
-    throw new HearthError('invalid_request', '--grant: this is no JSON', { cause: error })
-  }
 }
 
 export async function listKeys(options: ServerOptions): Promise<number> {

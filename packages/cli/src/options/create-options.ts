@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { CreateSandbox, IdleAction } from '@hearth/sdk'
+import { grantOf } from './grant-option.ts'
 import { memoryChoice, type MemoryChoice } from './memory-option.ts'
 import { collectWord, parseDuration } from './quantity.ts'
 import { collectVolume, type VolumeOption } from './volume-option.ts'
@@ -21,6 +22,8 @@ export interface CreateOptions extends Omit<SandboxOptions, 'memory'> {
   readonly volume?: readonly VolumeOption[]
   /** As a person names it. */
   readonly workspace?: string
+  /** The grant of a key of its own: JSON, or a file that holds it. */
+  readonly delegate?: string
 }
 
 export function addCreateOptions(command: Command): Command {
@@ -32,6 +35,10 @@ export function addCreateOptions(command: Command): Command {
     .option('--record-files <path>', 'changes below this path are in its events too (repeatable)', collectWord)
     .option('--workspace <word>', 'a workspace at /workspace: its id, or what a new one is made of (URL, directory)')
     .option('--volume <NAME:PATH[:ro]>', 'a volume at this path, to write or only to read (repeatable)', collectVolume)
+    .option(
+      '--delegate <json>',
+      'programs in it reach this server with a key of its own, which may do this at the most, as JSON or a file of it; {} for no names and no secrets',
+    )
     .option('--persistent', 'no deadline; needs a key that may')
     .option(
       '--secret <NAME[=ENV]>',
@@ -54,6 +61,7 @@ export function createSpecOf(options: CreateOptions): CreateSandbox {
       persistent: options.persistent,
       record: options.recordFiles === undefined ? undefined : { files: [...options.recordFiles] },
       secrets: options.secret?.map(secretUse),
+      delegate: options.delegate === undefined ? undefined : grantOf(options.delegate, '--delegate'),
       volumes: options.volume === undefined ? undefined : [...options.volume],
     }),
   }

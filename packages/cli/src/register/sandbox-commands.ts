@@ -41,6 +41,7 @@ function addCreate(program: Command, finish: Finish): void {
     'hearth create --from prepared',
     'hearth create --volume data:/data',
     'hearth create --workspace https://github.com/owner/name',
+    `hearth create --delegate '{"children":2,"policy":{"allow":["pypi.org"]}}'`,
     'id=$(hearth create -q --template debian) && hearth exec $id -- python3 --version',
   ])
   remote(addCreateOptions(command), 'its id alone').action(async (options: CreateOptions & ServerOptions) =>

@@ -63,6 +63,7 @@ export type Grant = z.output<typeof grantSchema>
 export const grantRequestSchema = grantSchema
   .extend({ paths: grantSchema.shape.paths.partial(), budget: grantBudgetSchema.partial() })
   .partial()
+  .meta({ id: 'GrantRequest' })
 export type GrantRequest = z.output<typeof grantRequestSchema>
 
 /** Sandboxes at one time where a request does not say how many. */

@@ -116,7 +116,7 @@ describe('from inside', () => {
       ({ sandbox }) => sandbox === inside.id,
     )
     const log = server.lines.filter(({ event, key: by }) => event === 'operation' && by === key?.id)
-    expect(log.map(({ operation, status }) => `${operation} ${status}`)).toContain('sandbox.get 404')
+    expect(log).toContainEqual(expect.objectContaining({ operation: 'sandbox.get', status: 404 }))
     const recorded = async (): Promise<EventView[]> =>
       (await server.json<{ items: EventView[] }>('GET', `/v1/events?sandbox=${inside.id}&limit=1000`)).items
     const request = { name: OWN_HEARTH_NAME, method: 'GET', path: '/v1/sandboxes/sb_00000000000000000000', status: 404 }

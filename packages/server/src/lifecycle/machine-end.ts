@@ -3,7 +3,6 @@ import { removeItsVolumes } from '../volumes/removing-volumes.ts'
 import { canTransition } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
-import { endMadeBy } from './orphans.ts'
 import { recordFiles } from './recording-files.ts'
 import { changeState } from './transitions.ts'
 
@@ -17,7 +16,6 @@ export function attachMachine(context: Context, live: LiveSandbox, machine: Embe
   recordFiles(context, live, machine)
   void machine.ended
     .then((end) => live.inTurn(() => noteEnd(context, live, machine, end)))
-    .then(() => endMadeBy(context, live.record))
     .catch((error: unknown) => context.report(`the end of ${live.record.id}`, error))
 }
 

@@ -6,6 +6,7 @@ import { EarlyLaunches } from './early-launches.ts'
 import { becomeIdle, expireAsleep } from './idling.ts'
 import { LiveSandboxes } from './live-sandboxes.ts'
 import type { LocalControlPlaneOptions } from './local-control-plane.ts'
+import { endMadeBy } from './orphans.ts'
 
 /** What all parts of one control plane share, when nothing has been looked at yet. */
 export function newContext(options: LocalControlPlaneOptions, hostId: string): Context {
@@ -25,7 +26,11 @@ export function newContext(options: LocalControlPlaneOptions, hostId: string): C
     live: new LiveSandboxes({
       idle: (live) => void becomeIdle(context, live),
       expired: (live) => void expireAsleep(context, live),
-      removed: ({ record }) => context.records.forget(record.id),
+      removed: ({ record }) => {
+        context.records.forget(record.id)
+        // Who ends it on request waits for this; at its own end nobody does.
+        endMadeBy(context, record).catch((error: unknown) => report(`what ${record.id} has made`, error))
+      },
     }),
     admission: new Admission(() => measureHost(hearth.paths.home, hearth.pool.heldBytes), options.admission),
     early: new EarlyLaunches(hearth),
