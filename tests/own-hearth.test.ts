@@ -19,9 +19,7 @@ beforeAll(async () => {
   server = await ApiProcess.start()
   hearth = server.client({ retries: 8 })
   built = await mkdtemp(join(tmpdir(), 'hearth-inside-'))
-  const compile = [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'packages/sdk/tsconfig.build.json']
-  await promisify(execFile)(process.execPath, [...compile, '--outDir', built], { cwd: root })
-  await writeFile(join(built, 'package.json'), '{"type": "module"}')
+  await promisify(execFile)(process.execPath, ['packages/sdk/scripts/build.ts', built], { cwd: root })
 }, TIMEOUT_MS)
 afterAll(async () => {
   await server[Symbol.asyncDispose]()

@@ -108,6 +108,22 @@ describe('keys', () => {
     expect((await hearth.run(['key', 'revoke', 'key_00000000000000000000'])).stderr).toMatch(/no such key/)
     expect((await hearth.run(['key'])).code).toBe(2)
   })
+
+  it('gives a sandbox one of its own, as JSON or a file of it', async () => {
+    const file = join(command.hearth.home, 'grant.json')
+    writeFileSync(file, '{"children": 1}')
+    for (const grant of ['{"children": 1}', file]) {
+      const own = await command.create('--delegate', grant)
+      const call = 'curl -s -H "authorization: Bearer $HEARTH_API_KEY" $HEARTH_URL/v1/sandboxes'
+      const inside = await hearth.run(['exec', own, '--', 'sh', '-c', call])
+      expect(JSON.parse(inside.stdout)).toEqual({ items: [], next: null })
+      await hearth.run(['rm', own])
+    }
+    const refused = await hearth.run(['create', '--json', '--delegate', '{"children": 1e9}'])
+    expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'invalid_request' } })
+    const unreadable = await hearth.run(['create', '--json', '--delegate', '{'])
+    expect(JSON.parse(unreadable.stderr)).toMatchObject({ error: { code: 'invalid_request' } })
+  })
 })
 
 describe('completion', () => {

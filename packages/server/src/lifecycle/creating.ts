@@ -162,6 +162,7 @@ export async function undoCreate(
   error: unknown,
 ): Promise<void> {
   const reason = error instanceof Error ? error.message : String(error)
+  const { delegate } = live.record.spec
   try {
     await context.hearth.discard(live.record.id)
     live.record = await settleOperation(context, live.record, {
@@ -173,6 +174,8 @@ export async function undoCreate(
       event: { type: 'sandbox.failed', data: { reason } },
     })
     context.live.remove(live)
+    // Nothing was made with its key.
+    if (delegate !== undefined) await context.store.apiKeys.revokeBound()
   } catch (undoing) {
     // The lease runs out, and recovery tries again.
     context.report(`undoing the create of ${live.record.id}`, undoing)
