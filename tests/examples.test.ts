@@ -28,6 +28,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'narrow-command.ts':
     /^registry\.npmjs\.org: yes\napi\.github\.com: yes\n\n(with a policy of its own:\nregistry\.npmjs\.org: yes\napi\.github\.com: no|refused: .+)$/m,
   'own-hearth.ts': /^a child says: 4\na second one: grant_exceeded\na name that was not granted: grant_exceeded$/m,
+  'sub-agents.ts':
+    /^sub-agent 1: not begun: .*policy: example\.com:443 \(allowed: no names\)\nmerged: docs\/usage\.md\nsub-agent 1: submitted: .*\nsubmitted, 5 steps in all: sh greet\.sh \[NAME\]$/m,
   'workspace.ts': /^after the first sandbox: hello, world\nchanged: greeting \+1 -1\npushed: Greet the world$/m,
   'run-code.ts': /^sorted: \[1, 2, 3\]\na mistake is data: ZeroDivisionError\non Linux, exit code 3$/m,
 }

@@ -12,6 +12,7 @@ export type {
   Hooks,
   ResumeOptions,
 } from './loop/options.ts'
+export type { DelegateOptions, SandboxMaker } from './delegate/delegate-options.ts'
 export { budgetOf } from './budget/budget.ts'
 export { resultOf } from './loop/result.ts'
 export { SharedBudget, type Reservation, type Use } from './budget/shared-budget.ts'
@@ -33,7 +34,7 @@ export { search } from './search/search.ts'
 export { bestOf, type BestOfOptions, type BestOfReport } from './search/best-of.ts'
 export { checks, type CheckOptions } from './search/checks.ts'
 export { pathsOfCommand } from './search/guarded-paths.ts'
-export { Leases } from './search/leases.ts'
+export { Leases } from './machines/leases.ts'
 export { modelPreference, type ModelPreferenceOptions } from './search/model-preference.ts'
 export type { TreeOptions } from './search/tree.ts'
 export { variations, type Variation } from './search/variations.ts'

@@ -153,6 +153,24 @@ describe('hearth agent with a server', () => {
     expect((await runs())[0]).toMatchObject({ id, reason: 'stopped', complete: true })
     expect(await hearth.json(['ls', '--json'])).toEqual([])
   })
+
+  it('keeps what its sub-agents did, in fresh machines of the server too', async () => {
+    const { hearth } = place
+    const wanted = { task: 'fix the spelling', machine: 'fresh', verify: 'sh test.sh' }
+    // Sub-agents follow the same script: they have no such tool, and go on.
+    const model = script('give.json', { calls: [{ tool: 'delegate', input: { sub_agents: [wanted] } }] }, EDIT, SUBMIT)
+    const { code, stdout, stderr } = await hearth.run(agent(model, '--verify', 'sh test.sh', '--delegate'))
+    expect([code, stdout]).toEqual([0, expect.stringContaining('+echo hello')])
+    const id = /^run_\w{20}/.exec(stderr)?.[0] ?? ''
+    const replay = (await hearth.run(['agent', 'replay', id])).stdout
+    expect(replay).toMatch(/^\[sub-agent \w{4}\] begins: fix the spelling\n[^]*^! sub-agent \w{4}: merged greet\.sh$/m)
+    const shown = (await hearth.run(['agent', 'show', id])).stdout
+    expect(shown).toMatch(
+      /steps +6 of 60[^]*sub-agent \w{4} +submitted, 3 steps, its change: merged: fix the spelling\n/,
+    )
+    expect(await hearth.json(['ls', '--json'])).toEqual([])
+    expect((await runs())[0]?.spent.steps).toBe(6)
+  })
 })
 
 /** The newest run, when its long command has begun. */

@@ -78,6 +78,28 @@ describe('hearth agent', () => {
     expect((await hearth.run([...given, '--price', 'cheap'])).stderr).toContain('openai:gpt-6-sol=2/10')
   })
 
+  it('shows its sub-agents, whose changes are its own', async () => {
+    const delegating = join(directory, 'delegating.json')
+    // Sub-agents follow the same script: they have no such tool, and go on.
+    const delegate = { tool: 'delegate', input: { sub_agents: [{ task: 'fix the spelling' }] } }
+    writeFileSync(delegating, JSON.stringify([{ calls: [delegate] }, ...SCRIPT.slice(1)]))
+    const words = args.map((word) => (word.startsWith('scripted:') ? `scripted:${delegating}` : word))
+    const { code, stdout, stderr } = await hearth.run([...words, '--delegate'])
+    expect(stderr).toMatch(/^> delegate fix the spelling\n\[sub-agent \w{4}\] begins: fix the spelling$/m)
+    expect(stderr).toMatch(/^\[sub-agent \w{4}\] > edit greet\.sh\n[^]*^\[sub-agent \w{4}\] submitted: /m)
+    expect(stderr).toMatch(/^! sub-agent \w{4}: merged greet\.sh\n[^]*\(6 steps, .*\)\n1 file changed\n$/m)
+    expect(stdout).toContain('+echo hello')
+    expect(code).toBe(0)
+    const without = await hearth.run([...words, '-q'])
+    expect(without.code).toBe(0)
+    const both = await hearth.run([...words, '--delegate', '2', '--best-of', '2', '--verify', 'true'])
+    expect([both.code, both.stderr]).toEqual([
+      2,
+      expect.stringMatching(/'--delegate.*' cannot be used with option '--best-of/),
+    ])
+    expect((await hearth.run([...words, '--delegate', '9'])).stderr).toMatch(/levels from 1 to 8/)
+  })
+
   it('says that a key is missing', async () => {
     Object.assign(hearth.env, { ANTHROPIC_API_KEY: '', OPENAI_API_KEY: '' })
     const none = await hearth.run(['agent', 'x', '--repo', repository])

@@ -140,6 +140,13 @@ export const BOUNDS = {
   /** How long a process may say nothing before another may go on with its run: by default, and at the most. */
   runLeaseMs: 30_000,
   longestRunLeaseMs: 600_000,
+  /** Sub-agents that one call asks for, and those of one run with all below it. */
+  delegatedTasks: 8,
+  subAgents: 100,
+  /** Characters that a model is shown of what its sub-agents say, for one call together. */
+  subAgentCharacters: 8000,
+  /** How long the machine of a sub-agent outlives a process that does not renew it any more. */
+  subAgentLeaseMs: 60_000,
   /** Candidates of one search. */
   searchCandidates: 256,
   /** How long a fork of a search outlives a process that does not renew it any more. */

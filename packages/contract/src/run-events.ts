@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { grantSchema } from './grants/grant.ts'
+import { BOUNDS } from './limits.ts'
 
 /** Why a run ended. `submitted` and `no_change` are the model's own ends; all others cut it short. */
 export const STOP_REASONS = [
@@ -47,6 +49,13 @@ const toolCallSchema = z.strictObject({
   malformed: z.string().exactOptional(),
 })
 
+/**
+ * What became of the change of a sub-agent. `outside`: it changed what it was not granted. `unfinished`: it did not submit it. `conflict`: others
+ * changed the same meanwhile. Nothing of it was taken over but with `merged`.
+ */
+export const BROUGHT_BACK = ['merged', 'outside', 'unfinished', 'conflict', 'failed'] as const
+export type BroughtBack = (typeof BROUGHT_BACK)[number]
+
 export const budgetLimitsSchema = z.strictObject({
   steps: z.int().min(1),
   tokens: z.int().min(1),
@@ -81,7 +90,7 @@ export type ChangedFile = Readonly<z.output<typeof changedFileSchema>>
 /** The message of a person that this event carries out. */
 const message = z.int().min(1).exactOptional()
 
-const bodySchema = z.discriminatedUnion('type', [
+const ownBodySchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('started'),
     run: z.string(),
@@ -93,6 +102,8 @@ const bodySchema = z.discriminatedUnion('type', [
     budget: budgetLimitsSchema,
     /** The commit that the changes are counted from, or why there is none. */
     base: z.union([z.strictObject({ commit: z.string() }), z.strictObject({ missing: z.string() })]),
+    /** What it may do, and give on to sub-agents. Without one: what its process lets it do, and nothing is given on. */
+    grant: grantSchema.exactOptional(),
   }),
   /** The run goes on as another one, in a fork of its sandbox. What came before is of the parent, up to its event `seq`. */
   z.strictObject({
@@ -146,6 +157,14 @@ const bodySchema = z.discriminatedUnion('type', [
     verified: z.boolean().nullable(),
     accepted: z.boolean(),
   }),
+  /** After the change of a sub-agent was taken over, or was not. */
+  z.strictObject({
+    type: z.literal('brought_back'),
+    run: z.string(),
+    outcome: z.enum(BROUGHT_BACK),
+    detail: z.string(),
+    files: z.array(z.string()).max(BOUNDS.runFiles),
+  }),
   z.strictObject({ type: z.literal('stopped'), reason: z.enum(STOP_REASONS), detail: z.string(), message }),
   /** All that came of the run. The last event: with it nobody needs the sandbox any more. */
   z.strictObject({
@@ -168,15 +187,38 @@ const bodySchema = z.discriminatedUnion('type', [
   }),
 ])
 
+/** What happened in one run, before it is written down. */
+type OwnBody = z.output<typeof ownBodySchema>
+
+const numbered = { seq: count, at: count }
+
+const [first, ...others] = ownBodySchema.options.map((body) => body.extend(numbered))
+
+const ownEvents = [first, ...others] as unknown as [typeof first & object]
+
+const ownEventSchema = z
+  .discriminatedUnion('type', ownEvents)
+  .meta({ id: 'AgentEventOfOneRun' }) as unknown as z.ZodType<OwnEvent, OwnEvent>
+type OwnEvent = OwnBody & { readonly seq: number; readonly at: number }
+
+/**
+ * What happened in a sub-agent is a part of what happened in the run that it works for, so that one log tells all, and what it used counts.
+ * `call` is the call of a tool of this run that it works for, `runs` the way down to it: sub-agents have sub-agents.
+ */
+const subAgentSchema = z.strictObject({
+  type: z.literal('sub_agent'),
+  call: z.string(),
+  runs: z.array(z.string()).min(1).max(BOUNDS.delegationDepth),
+  event: ownEventSchema,
+})
+
 /** What happened, before it is written down. */
-export type AgentEventBody = z.output<typeof bodySchema>
+export type AgentEventBody = OwnBody | z.output<typeof subAgentSchema>
 
 /** One thing that happened in a run. `seq` counts from 0 without a gap; `at` is in milliseconds since 1970. */
 export type AgentEvent = AgentEventBody & { readonly seq: number; readonly at: number }
 
-const [first, ...others] = bodySchema.options.map((body) => body.extend({ seq: count, at: count }))
-
 /** An event as it lies in a log. */
 export const agentEventSchema = z
-  .discriminatedUnion('type', [first, ...others] as unknown as [typeof first & object])
+  .discriminatedUnion('type', [...ownEvents, subAgentSchema.extend(numbered)])
   .meta({ id: 'AgentEvent' }) as unknown as z.ZodType<AgentEvent, AgentEvent>

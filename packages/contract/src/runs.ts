@@ -82,9 +82,11 @@ function sandboxOf(event: AgentEvent): string | null {
 function spentAfter({ spent, lastAt, state }: RunProgress, event: AgentEvent): Spent {
   // In a pause, and between the last event and one that takes the run up again, nobody works on it.
   const passes = lastAt !== null && !TAKEN_UP.has(event.type) && state === 'running'
-  const replied = event.type === 'model_replied' ? event : null
+  // What a sub-agent uses is used by the run that it works for.
+  const happened = event.type === 'sub_agent' ? event.event : event
+  const replied = happened.type === 'model_replied' ? happened : null
   return {
-    steps: spent.steps + (event.type === 'model_called' ? 1 : 0),
+    steps: spent.steps + (happened.type === 'model_called' ? 1 : 0),
     tokens: spent.tokens + (replied === null ? 0 : replied.usage.inputTokens + replied.usage.outputTokens),
     dollars: spent.dollars + (replied?.dollars ?? 0),
     wallTimeMs: spent.wallTimeMs + (passes ? Math.max(0, event.at - lastAt) : 0),

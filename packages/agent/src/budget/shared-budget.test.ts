@@ -69,3 +69,29 @@ describe('a shared budget', () => {
     )
   })
 })
+
+it('a part of another one is counted in it, and can use no more than it has left', async () => {
+  const whole = new SharedBudget(LIMITS)
+  const part = new SharedBudget({ ...LIMITS, steps: 100 }, undefined, whole)
+  const signal = new AbortController().signal
+  let made = 0
+  for (;;) {
+    const reserved = await part.reserve({ tokens: 1, dollars: 0 }, signal)
+    if (typeof reserved === 'string') break
+    reserved.end({ tokens: 10, dollars: 0.001 })
+    made++
+  }
+  expect(whole.spent).toMatchObject({ steps: made, tokens: made * 10 })
+  expect([whole.over, part.over]).toEqual([whole.over, whole.over])
+  expect(part.chain).toEqual([part, whole])
+})
+
+it('counts no time while it stands still', async () => {
+  const budget = new SharedBudget(LIMITS)
+  budget.standStill()
+  const { wallTimeMs } = budget.spent
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(budget.spent.wallTimeMs).toBe(wallTimeMs)
+  budget.goOn()
+  expect(budget.spent.wallTimeMs).toBeLessThan(wallTimeMs + 50)
+})

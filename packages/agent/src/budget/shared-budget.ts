@@ -20,17 +20,29 @@ const NOTHING: Use = { tokens: 0, dollars: 0 }
  */
 export class SharedBudget {
   readonly limits: BudgetLimits
-  readonly #startedAt = Date.now()
+  readonly #above: SharedBudget | null
+  #countedFrom = Date.now()
+  #stoodStillAt: number | null = null
   readonly #earlier: Spent
   readonly #underWay = new Set<Use>()
   #steps = 0
   #used = NOTHING
   #changed = Promise.withResolvers<void>()
 
-  /** `earlier`: what was used before, for work that another process began. */
-  constructor(limits: BudgetLimits, earlier: Spent = { steps: 0, ...NOTHING, wallTimeMs: 0 }) {
+  /** `earlier`: what was used before, for work that another process began. `above`: what this one is a part of, and is counted in too. */
+  constructor(
+    limits: BudgetLimits,
+    earlier: Spent = { steps: 0, ...NOTHING, wallTimeMs: 0 },
+    above: SharedBudget | null = null,
+  ) {
     this.limits = limits
     this.#earlier = earlier
+    this.#above = above
+  }
+
+  /** This one and all that it is a part of. */
+  get chain(): readonly SharedBudget[] {
+    return [this, ...(this.#above?.chain ?? [])]
   }
 
   get spent(): Spent {
@@ -38,7 +50,7 @@ export class SharedBudget {
       steps: this.#earlier.steps + this.#steps,
       tokens: this.#earlier.tokens + this.#used.tokens,
       dollars: this.#earlier.dollars + this.#used.dollars,
-      wallTimeMs: this.#earlier.wallTimeMs + Date.now() - this.#startedAt,
+      wallTimeMs: this.#earlier.wallTimeMs + (this.#stoodStillAt ?? Date.now()) - this.#countedFrom,
     }
   }
 
@@ -49,16 +61,41 @@ export class SharedBudget {
   }
 
   get remainingMs(): number {
-    return Math.max(0, this.limits.wallTimeMs - this.spent.wallTimeMs)
+    const own = Math.max(0, this.limits.wallTimeMs - this.spent.wallTimeMs)
+    return Math.min(own, this.#above?.remainingMs ?? Infinity)
+  }
+
+  /** In a pause no time passes. */
+  standStill(): void {
+    this.#stoodStillAt ??= Date.now()
+  }
+
+  goOn(): void {
+    if (this.#stoodStillAt !== null) this.#countedFrom += Date.now() - this.#stoodStillAt
+    this.#stoodStillAt = null
   }
 
   /** Which part is used up. */
   get over(): ReturnType<typeof exhausted> {
-    return exhausted(this.limits, this.spent)
+    return exhausted(this.limits, this.spent) ?? this.#above?.over ?? null
   }
 
   /** Takes a step and keeps what it may use from the others, or says which part is used up. */
   async reserve(most: Use, signal: AbortSignal): Promise<Reservation | NonNullable<SharedBudget['over']>> {
+    const own = await this.#reserveHere(most, signal)
+    if (typeof own === 'string' || this.#above === null) return own
+    try {
+      const above = await this.#above.reserve(most, signal)
+      if (typeof above !== 'string') return both(own, above)
+      own[Symbol.dispose]()
+      return above
+    } catch (error) {
+      own[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  async #reserveHere(most: Use, signal: AbortSignal): Promise<Reservation | NonNullable<SharedBudget['over']>> {
     const stop = (): void => this.#tell()
     signal.addEventListener('abort', stop, { once: true })
     try {
@@ -94,6 +131,19 @@ export class SharedBudget {
   #tell(): void {
     this.#changed.resolve()
     this.#changed = Promise.withResolvers<void>()
+  }
+}
+
+function both(one: Reservation, other: Reservation): Reservation {
+  return {
+    end: (used) => {
+      one.end(used)
+      other.end(used)
+    },
+    [Symbol.dispose]: () => {
+      one[Symbol.dispose]()
+      other[Symbol.dispose]()
+    },
   }
 }
 

@@ -54,12 +54,15 @@ export class ChangeTracker implements AsyncDisposable {
     })
   }
 
+  /** The working directory as it is now, of this sandbox or of another, as a commit. */
+  async take(sandbox: Sandbox, workdir: string): Promise<string> {
+    const present = await sandbox.files.exists(workdir)
+    return await this.#import(new TreeImport(), present ? sandbox.files.archive(workdir) : emptyArchive())
+  }
+
   /** What is different in the working directory now. */
   async changes(base: string, sandbox: Sandbox, workdir: string): Promise<Changes> {
-    const present = await sandbox.files.exists(workdir)
-    const archive = present ? sandbox.files.archive(workdir) : emptyArchive()
-    const head = await this.#import(new TreeImport(), archive)
-    return await changesBetween(this.#directory, base, head)
+    return await changesBetween(this.#directory, base, await this.take(sandbox, workdir))
   }
 
   /** Several may run at once: each has a branch of its own while it lasts. */

@@ -1,10 +1,12 @@
 import { posix } from 'node:path'
 import { HearthError, type BudgetLimits, type RunMessage } from '@hearth/contract'
 import type { ChangeTracker } from '../changes/change-tracker.ts'
-import { DEFAULT_TOOLS, submit } from '../tools/toolbox.ts'
+import type { Delegation } from '../delegate/delegation.ts'
+import { toolsOf } from '../tools/toolbox.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import { askModel } from './ask-model.ts'
 import { Boundary } from './boundary.ts'
+import { Calls } from './calls.ts'
 import { compact, isFull } from './compaction.ts'
 import { Control } from './control.ts'
 import { endProcesses } from './end-processes.ts'
@@ -13,13 +15,9 @@ import { nextMove, type Stop } from './next-move.ts'
 import type { AgentResult, Diff, ResumeOptions } from './options.ts'
 import { LogFailure, LogFull, type Recorder } from './recorder.ts'
 import { resultBody, resultOf } from './result.ts'
-import type { PendingCall, RunState } from './run-state.ts'
+import type { RunState } from './run-state.ts'
 import { reach } from './reach.ts'
-import { admit, attempt, isLinkLost, isSandboxLost, runTool } from './run-tool.ts'
-import { judgeSubmission } from './submission.ts'
-
-const INTERRUPTED =
-  'interrupted: the agent was stopped or lost the sandbox while this ran. It may have taken effect in part or in whole; what was still running was ended. Look before you repeat it.'
+import { isLinkLost, isSandboxLost } from './run-tool.ts'
 
 type Started = NonNullable<RunState['started']>
 
@@ -33,18 +31,35 @@ export class AgentRun {
   readonly #recorder: Recorder
   readonly #tracker: ChangeTracker
   readonly #control = new Control()
+  readonly #delegation: Delegation | null
   readonly #tools: readonly Tool[]
+  readonly #calls: Calls
   readonly #readOffsets = new Map<number, number>()
   readonly #boundary = new Boundary()
   #told: Promise<unknown> = Promise.resolve()
+  #standing: Promise<void> | null = null
 
-  constructor(options: ResumeOptions, recorder: Recorder, started: Started, tracker: ChangeTracker) {
-    this.#options = options
+  constructor(
+    options: ResumeOptions,
+    recorder: Recorder,
+    started: Started,
+    tracker: ChangeTracker,
+    delegation: Delegation | null,
+  ) {
+    this.#options = delegation === null ? options : { ...options, shared: delegation.shared }
     this.#recorder = recorder
     this.#started = started
     this.#tracker = tracker
-    const tools = options.tools ?? DEFAULT_TOOLS
-    this.#tools = tools.includes(submit) ? tools : [...tools, submit]
+    this.#delegation = delegation
+    this.#tools = toolsOf(options, started.grant, delegation?.tool ?? null)
+    this.#calls = new Calls({
+      options,
+      started,
+      recorder,
+      tools: this.#tools,
+      contextOf: (call) => this.#contextOf(call),
+      diff: async () => await this.#diff(),
+    })
     this.id = recorder.state.run
     for (const message of options.told ?? []) this.tell(message)
     this.result = this.#run()
@@ -64,9 +79,11 @@ export class AgentRun {
     else this.#told = this.#told.then(() => this.steer(text, number)).catch(() => undefined)
   }
 
-  /** After what is being done now. Resolves when it is written down, or taken back. `message`: that of a person who asked for it. */
+  /** After what is being done now, by it and by its sub-agents. Resolves when it is written down, or taken back. `message`: that of a person who asked for it. */
   async pause(message?: number): Promise<void> {
-    await this.#control.beginPause(message)
+    const begun = this.#control.beginPause(message)
+    if (this.#delegation?.busy === true) void this.#pauseWithSubAgents(this.#delegation)
+    await begun
   }
 
   resume(message?: number): void {
@@ -130,12 +147,26 @@ export class AgentRun {
     this.#control.limit(this.#remainingMs())
   }
 
+  /** A call that has given work on may take as long as the run: it does not wait for the end of the call. */
+  async #pauseWithSubAgents(delegation: Delegation): Promise<void> {
+    await delegation.pause()
+    // What cannot be written down is found out by the call too, which ends the run.
+    await this.#whilePaused().catch(() => undefined)
+    if (this.#control.pause === null) delegation.resume()
+  }
+
   async #whilePaused(): Promise<void> {
     const { pause } = this.#control
-    if (pause === null) return
-    await this.#recorder.record({ type: 'paused', ...by(pause.message) })
+    if (pause !== null) this.#standing ??= this.#standStill(pause.message).finally(() => (this.#standing = null))
+    await this.#standing
+  }
+
+  async #standStill(asked: number | undefined): Promise<void> {
+    await this.#recorder.record({ type: 'paused', ...by(asked) })
     this.#control.unlimit()
+    this.#delegation?.shared.standStill()
     const message = await this.#control.opened()
+    this.#delegation?.shared.goOn()
     await this.#recorder.record({ type: 'resumed', ...by(message) })
     this.#limitTime()
   }
@@ -151,7 +182,7 @@ export class AgentRun {
       await this.#whilePaused()
       if (this.#control.cut !== null) return null
       const [pending] = this.#state.pending
-      if (pending !== undefined) await this.#answer(pending)
+      if (pending !== undefined) await this.#calls.answer(pending)
       return pending === undefined ? await this.#ask() : null
     } catch (error) {
       if (error instanceof LogFailure) throw error
@@ -166,7 +197,7 @@ export class AgentRun {
   async #ask(): Promise<Stop | null> {
     const { model, shared } = this.#options
     const own = { limits: this.#limits, spent: this.#state.spentAt(Date.now()) }
-    const move = nextMove(this.#state, shared === undefined ? [own] : [own, shared])
+    const move = nextMove(this.#state, [own, ...(shared?.chain ?? [])])
     if (move !== null && 'stop' in move) return move.stop
     if (move !== null) {
       await this.#recorder.record({ type: 'reminded', ...move.remind })
@@ -189,63 +220,10 @@ export class AgentRun {
     })
   }
 
-  async #answer({ call, begun }: PendingCall): Promise<void> {
-    const from = Date.now()
-    const end = async (
-      outcome: 'ok' | 'failed' | 'malformed' | 'denied' | 'interrupted',
-      observation: string,
-      process?: number,
-    ) =>
-      await this.#recorder.record({
-        type: 'tool_ended',
-        id: call.id,
-        name: call.name,
-        outcome,
-        observation,
-        durationMs: Date.now() - from,
-        ...(process === undefined ? {} : { process }),
-      })
-    if (begun !== null) {
-      const tool = this.#tools.find((one) => one.name === call.name)
-      return await end('interrupted', await this.#abandon(tool, begun.input))
-    }
-    const admission = await admit(this.#tools, call, this.#options, this.#control.signal)
-    if ('outcome' in admission) return await end(admission.outcome, admission.text)
-    const { tool, input } = admission
-    await this.#recorder.record({ type: 'tool_started', id: call.id, name: call.name, input })
-    if (tool === submit) {
-      const { accepted, text } = await this.#submit(input)
-      return await end(accepted ? 'ok' : 'failed', text)
-    }
-    const result = await runTool(tool, input, this.#context(), this.#options)
-    if (result.unreachable === true) return await end('interrupted', await this.#abandon(tool, input))
-    const outcome = result.interrupted === true ? 'interrupted' : result.failed === true ? 'failed' : 'ok'
-    await end(outcome, result.text, result.process)
-  }
-
-  /** Ends what may still run of a call, and says what is known of it. */
-  async #abandon(tool: Tool | undefined, input: unknown): Promise<string> {
-    const context = this.#context()
-    await reach(context.sandbox, context.signal)
-    const { text } = await attempt(async () => {
-      await tool?.abandon?.(input, context)
-      return { text: '' }
-    }, context.signal)
-    return text === '' ? INTERRUPTED : `${INTERRUPTED} (${text})`
-  }
-
-  async #submit(input: unknown): Promise<{ accepted: boolean; text: string }> {
-    const { summary } = submit.schema.parse(input) as { summary: string }
-    const saidBefore = this.#state.submission?.changed === false
-    const judged = await judgeSubmission(await this.#diff(), this.#started.verify, saidBefore, this.#context())
-    const { accepted, changed, verified, text } = judged
-    await this.#recorder.record({ type: 'submitted', summary, accepted, changed, verified })
-    return { accepted, text }
-  }
-
-  #context(): ToolContext {
+  #contextOf(call: string): ToolContext {
     return {
       sandbox: this.#options.sandbox,
+      call,
       workdir: this.#started.workdir,
       keptDirectory: posix.join('/tmp/hearth-agent', this.id),
       remainingMs: this.#remainingMs(),

@@ -1,6 +1,8 @@
 import { BOUNDS, HearthError, newId } from '@hearth/contract'
 import { budgetOf } from '../budget/budget.ts'
 import { ChangeTracker } from '../changes/change-tracker.ts'
+import { Delegation } from '../delegate/delegation.ts'
+import { budgetWithin, grantOf } from '../delegate/grant-of-run.ts'
 import { MemoryEventLog } from '../events/event-log.ts'
 import { AgentRun } from './agent-run.ts'
 import type { AgentOptions, ResumeOptions } from './options.ts'
@@ -12,7 +14,9 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
   if (task.trim() === '' || task.length > BOUNDS.runTaskCharacters) {
     throw new HearthError('invalid_request', `a task has 1 to ${BOUNDS.runTaskCharacters} characters`)
   }
-  const budget = budgetOf(options.budget ?? {}, model.name, options.prices ?? {})
+  const wanted = budgetOf(options.budget ?? {}, model.name, options.prices ?? {})
+  const grant = grantOf(options, wanted)
+  const budget = grant === null ? wanted : budgetWithin(wanted, grant)
   const recorder = await recorderOf(options)
   if (recorder.state.next > 0) throw new HearthError('conflict', 'the log holds a run already; resume it')
   await sandbox.files.makeDirectory(workdir, { parents: true })
@@ -29,6 +33,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
       verify,
       budget,
       base,
+      ...(grant === null ? {} : { grant }),
     })
     return makeRun(options, recorder, tracker)
   } catch (error) {
@@ -69,5 +74,6 @@ async function beginOf(
 function makeRun(options: ResumeOptions, recorder: Recorder, tracker: ChangeTracker): AgentRun {
   const { started } = recorder.state
   if (started === null) throw new HearthError('internal', 'the run has not begun')
-  return new AgentRun(options, recorder, started, tracker)
+  const delegation = Delegation.of({ options, started, recorder, tracker, begin: startAgent })
+  return new AgentRun(options, recorder, started, tracker, delegation)
 }

@@ -77,7 +77,7 @@ function allowance(asking: Asking): number {
   const { shared, maxOutputTokens = OUTPUT_TOKENS } = options
   const price = priceFor(asking)
   const own = outputAllowance(limits, recorder.state.spentAt(Date.now()), price, maxOutputTokens)
-  return shared === undefined ? own : outputAllowance(shared.limits, shared.promised, price, own)
+  return (shared?.chain ?? []).reduce((most, each) => outputAllowance(each.limits, each.promised, price, most), own)
 }
 
 type Reserved = Reservation | StopReason | null

@@ -1,7 +1,8 @@
-import type { AgentEvent, BudgetLimits, RunId, RunMessage, Sandbox, StopReason } from '@hearth/contract'
+import type { AgentEvent, BudgetLimits, Grant, RunId, RunMessage, Sandbox, StopReason } from '@hearth/contract'
 import type { SharedBudget } from '../budget/shared-budget.ts'
 import type { ChangeLimits } from '../changes/change-tracker.ts'
 import type { Changes } from '../changes/changes.ts'
+import type { DelegateOptions } from '../delegate/delegate-options.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { Model } from '../models/model.ts'
 import type { Prices } from '../models/prices.ts'
@@ -42,6 +43,8 @@ export interface ResumeOptions {
   readonly retries?: RetryOptions
   /** What it may use together with others, next to its own budget. */
   readonly shared?: SharedBudget
+  /** Lets the model give parts of the work to sub-agents, within the grant of the run. */
+  readonly delegate?: DelegateOptions
   /** How much the replies may differ from one call to the next. Default: the provider's. */
   readonly temperature?: number
   /** More to tell the model before the task. */
@@ -64,6 +67,11 @@ export interface AgentOptions extends ResumeOptions {
   /** A command that must succeed before a submission counts. */
   readonly verify?: string
   readonly budget?: Partial<BudgetLimits>
+  /**
+   * What it may do, and so what its sub-agents may at the most. What is left out: no names, no secrets, the rung, the template and the limits of
+   * its sandbox, its own tools and budget, every path; with `delegate` one level of four sub-agents at a time, else none.
+   */
+  readonly grant?: Partial<Grant>
   /** What changes are counted from: a commit of `stateDirectory` that is known to be the working directory. Default: it is read. */
   readonly base?: string
 }

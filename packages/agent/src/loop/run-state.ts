@@ -9,6 +9,7 @@ import {
   type ToolOutcome,
 } from '@hearth/contract'
 import type { Message, ToolAnswer, ToolCall } from '../models/model.ts'
+import { SubAgents } from './sub-agents.ts'
 
 type Started = Extract<AgentEvent, { type: 'started' }>
 type Forked = Extract<AgentEvent, { type: 'forked' }>
@@ -62,6 +63,7 @@ export class RunState {
   readonly reminded = new Set<string>()
   readonly processes = new Set<number>()
   readonly past: PastCall[] = []
+  readonly subAgents = new SubAgents()
   #turns: Turn[] = []
   #inbox: string[] = []
   #progress: RunProgress = NO_PROGRESS
@@ -142,6 +144,10 @@ export class RunState {
       case 'compacted':
         this.#compact(event.keptFrom, event.digest)
         break
+      case 'sub_agent':
+      case 'brought_back':
+        this.subAgents.apply(event)
+        break
       case 'submitted':
         this.submission = event
         if (!event.accepted) this.refusals++
@@ -184,6 +190,7 @@ export class RunState {
       this.past.push({ call, observation: event.observation, outcome: event.outcome })
       if (this.past.length > REMEMBERED_CALLS) this.past.shift()
     })
+    this.subAgents.ended(event.id)
     this.malformed = event.outcome === 'malformed' ? this.malformed + 1 : 0
   }
 

@@ -1,3 +1,5 @@
+import type { Grant } from '@hearth/contract'
+import { listed, pathsOutside } from '../changes/writable-paths.ts'
 import { runCommand } from '../tools/bash.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Diff } from './options.ts'
@@ -14,17 +16,24 @@ export interface Judged {
 }
 
 /**
- * Looks at a submission. One without a change is sent back once, since it is mostly a claim and not a result; said again, it counts as
+ * Looks at a submission. One that changes what the run may not change is sent back. One without a change is sent back once, since it is mostly a claim and not a result; said again, it counts as
  * what it is. One whose check fails is sent back with the output.
  */
 export async function judgeSubmission(
   diff: Diff,
   verify: string | null,
   saidBefore: boolean,
+  writable: Grant['paths']['write'],
   context: ToolContext,
 ): Promise<Judged> {
   const changed = diff.available ? diff.files.length > 0 : null
-  if (changed === false && !saidBefore) {
+  const outside = diff.available ? pathsOutside(diff.files, context.workdir, writable) : []
+  if (outside.length > 0) {
+    const text = `not accepted: this is not yours to change, bring it back to what it was: ${listed(outside)}`
+    return { accepted: false, changed, verified: null, text }
+  }
+  // Who may change nothing is asked for what it finds out.
+  if (changed === false && !saidBefore && writable.length > 0) {
     const text =
       'not accepted: nothing has changed in the working directory. Do the task; if nothing is to be done, submit again.'
     return { accepted: false, changed, verified: null, text }

@@ -1,8 +1,8 @@
 import { HearthError, type Sandbox } from '@hearth/contract'
 import type { ChangeTracker } from '../changes/change-tracker.ts'
-import { Forks } from './forks.ts'
+import { Forks } from '../machines/forks.ts'
 import { guard } from './guarded-paths.ts'
-import type { Leases } from './leases.ts'
+import type { Leases } from '../machines/leases.ts'
 import { patchedTree, type PatchedTree } from './patched-tree.ts'
 import type { Candidate, SearchOptions } from './search-types.ts'
 

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
 import { baseGate, compare, isRight, type Base } from './base-gate.ts'
-import type { Forks } from './forks.ts'
-import { writeTree, type PatchedTree } from './patched-tree.ts'
+import type { Forks } from '../machines/forks.ts'
+import { writeFiles } from '../changes/written-files.ts'
+import type { PatchedTree } from './patched-tree.ts'
 import type { CandidateReport, SearchOptions, Verdict } from './search-types.ts'
 import type { Turns } from './turns.ts'
 
@@ -65,7 +66,7 @@ export class Court {
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
       const apart = async <Result>(work: (fork: Sandbox) => Promise<Result>): Promise<Result> =>
         await this.#forks.use(async (fork) => {
-          if (change !== null) await writeTree(change, fork, workdir)
+          if (change !== null) await writeFiles(change.written, fork, workdir)
           return await work(fork)
         }, either)
       try {

@@ -1,7 +1,7 @@
 import type { AgentEvent, Sandbox } from '@hearth/contract'
 import type { EventLog } from '../events/event-log.ts'
 import { forkRun, type ForkedRun, type ForkRunOptions } from '../loop/fork-run.ts'
-import { Leases } from './leases.ts'
+import { Leases } from '../machines/leases.ts'
 import type { CandidateReport } from './search-types.ts'
 
 const DEPTH = 1

@@ -5,6 +5,8 @@ import type { ToolDescription } from '../models/model.ts'
 /** What a tool works with. */
 export interface ToolContext {
   readonly sandbox: Sandbox
+  /** The call that it is run for. */
+  readonly call: string
   /** Relative paths begin here. */
   readonly workdir: string
   /** Where full texts are kept in the sandbox. */

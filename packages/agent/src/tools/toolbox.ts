@@ -1,3 +1,4 @@
+import type { Grant } from '@hearth/contract'
 import { z } from 'zod'
 import { bash, bashKill, bashOutput } from './bash.ts'
 import { edit } from './edit.ts'
@@ -29,6 +30,18 @@ export const DEFAULT_TOOLS: readonly Tool[] = [
   runCode,
   submit,
 ]
+
+/** What a run may use of what it was given, with what gives work on and what ends it. */
+export function toolsOf(
+  { tools = DEFAULT_TOOLS }: { readonly tools?: readonly Tool[] },
+  grant: Pick<Grant, 'tools'> | undefined,
+  delegate: Tool | null,
+): readonly Tool[] {
+  const allowed = grant?.tools ?? 'any'
+  const given = delegate === null ? tools : [...tools, delegate]
+  const granted = given.filter((tool) => tool !== submit && (allowed === 'any' || allowed.includes(tool.name)))
+  return [...granted, submit]
+}
 
 export type ParsedCall =
   | { readonly tool: Tool; readonly input: unknown }

@@ -127,7 +127,9 @@ async function takeUp(hearth: Hearth, run: RunInfo, model: Model, around: Surrou
   const sandbox = await sandboxOf(hearth, run.sandbox ?? '')
   return await workOnServer(hearth, lease, run.sandbox, async (given) => {
     const onEvent = view.event.bind(view)
-    return stoppable(await resumeAgent({ ...given, ...prices, sandbox, model, onEvent }), interrupts)
+    // What it may give on is written down; without it this gives nothing.
+    const delegate = { hearth }
+    return stoppable(await resumeAgent({ ...given, ...prices, sandbox, model, onEvent, delegate }), interrupts)
   })
 }
 

@@ -1,6 +1,7 @@
 import { resultOf, type AgentEvent } from '@hearth/agent'
 import { HearthError, type Hearth, type RunInfo, type RunMessageKind, type RunState } from '@hearth/sdk'
 import { allOf } from '../all-of.ts'
+import { subAgentsOf } from '../agent/sub-agents-of-run.ts'
 import { Interrupts } from '../interrupts.ts'
 import { eventLine, resultLine } from '../output/agent-view.ts'
 import { presentList, presentOne, writeJsonLine, type View } from '../output/present.ts'
@@ -60,7 +61,8 @@ export async function showRun(name: string, options: ServerOptions & { readonly 
       await write(process.stdout, diff.patch)
       return 0
     }
-    const people = (): string => table(fieldsOf(run)) + (ended === null ? '' : `${resultLine(resultOf(ended))}\n`)
+    const fields = options.json === true ? [] : [...fieldsOf(run), ...(await subAgentsOf(hearth, run))]
+    const people = (): string => table(fields) + (ended === null ? '' : `${resultLine(resultOf(ended))}\n`)
     await presentOne(options, { id: run.id, json: ended === null ? run : { ...run, result: ended }, people })
     return 0
   })

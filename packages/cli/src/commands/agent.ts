@@ -3,10 +3,12 @@ import {
   budgetOf,
   startAgent,
   type AgentEvent,
+  type AgentOptions,
   type AgentResult,
   type AgentRun,
   type Model,
   type Prices,
+  type SandboxMaker,
 } from '@hearth/agent'
 import { HearthError, newId, WORKSPACE_PATH, type RunId, type Sandbox } from '@hearth/contract'
 import type { Hearth } from '@hearth/sdk'
@@ -21,6 +23,7 @@ import { onLocal } from '../copy/local-failure.ts'
 import { packDirectory } from '../copy/pack.ts'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
+import { policyOf } from '../options/policy-options.ts'
 import { sandboxFields, withoutUndefined, type SandboxOptions } from '../options/sandbox-options.ts'
 import { LiveView } from '../output/live-view.ts'
 import { printable } from '../output/printable.ts'
@@ -35,6 +38,8 @@ export interface AgentCommandOptions extends SandboxOptions, ServerOptions, Chec
   readonly maxTime?: number
   readonly maxTokens?: number
   readonly price?: Prices
+  /** Levels of sub-agents; true for one. */
+  readonly delegate?: number | true
 }
 
 /** What a run is begun with, wherever its sandbox is. */
@@ -135,7 +140,8 @@ async function onServer(hearth: Hearth, work: Work, checkout: Checkout | null): 
   undo.move()
   if (options.json !== true && options.quiet !== true) process.stderr.write(`${id}\n`)
   const result = await workOnServer(hearth, lease, sandbox.id, async (kept) => {
-    return stoppable(await startAgent({ ...kept, ...startOptions(work), sandbox }), interrupts)
+    const begin = { ...kept, ...startOptions(work), ...delegation(work, hearth), sandbox }
+    return stoppable(await startAgent(begin), interrupts)
   })
   return { result, isCopy }
 }
@@ -146,7 +152,8 @@ async function embedded(work: Work): Promise<AgentResult> {
   await using hearth = new Engine({ spareKeepers: 0 })
   await using sandbox = await hearth.create(specOf(work), { signal: work.interrupts.signal })
   await bring(work, sandbox)
-  return await stoppable(await startAgent({ ...startOptions(work), sandbox }), work.interrupts).result
+  const options = { ...startOptions(work), ...delegation(work, hearth), sandbox }
+  return await stoppable(await startAgent(options), work.interrupts).result
 }
 
 function specOf({ options }: Work) {
@@ -170,6 +177,13 @@ function startOptions({ task, model, workdir, options, view }: Work) {
     onEvent: (event: AgentEvent) => view.event(event),
     ...withoutUndefined({ verify: options.verify, prices: options.price }),
   }
+}
+
+/** Sub-agents may have what the options allow the run, and no more. */
+function delegation({ options }: Work, hearth: SandboxMaker): Pick<AgentOptions, 'grant' | 'delegate'> {
+  if (options.delegate === undefined) return {}
+  const depth = options.delegate === true ? 1 : options.delegate
+  return { grant: { depth, policy: policyOf(options) ?? {} }, delegate: { hearth } }
 }
 
 function limitsOf({ maxSteps, maxCost, maxTime, maxTokens }: AgentCommandOptions) {

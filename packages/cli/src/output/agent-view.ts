@@ -28,12 +28,37 @@ export function eventLine(event: AgentEvent): string | null {
       return '! paused'
     case 'resumed':
       return '! goes on'
+    case 'sub_agent':
+      return subAgentLine(event)
+    case 'brought_back':
+      return `! ${subAgentName([event.run])}: ${event.outcome === 'merged' ? 'merged' : short(event.detail)} ${short(event.files.join(', '))}`.trimEnd()
     case 'model_called':
     case 'submitted':
     case 'stopped':
     case 'result':
       return null
   }
+}
+
+/** A sub-agent has the end of its identifier for a name, behind those that it works for. */
+export function subAgentName(runs: readonly string[]): string {
+  return `sub-agent ${runs.map((run) => printable(run.slice(-4))).join('/')}`
+}
+
+function subAgentLine({ runs, event }: Extract<AgentEvent, { type: 'sub_agent' }>): string | null {
+  const line = happenedLine(event)
+  return line === null ? null : `[${subAgentName(runs)}] ${line}`
+}
+
+/** What a person is told of an event of a sub-agent: also how it begins and ends, which nobody else says. */
+export function happenedLine(event: Extract<AgentEvent, { type: 'sub_agent' }>['event']): string | null {
+  if (event.type === 'started') return `begins: ${short(event.task)}`
+  if (event.type === 'stopped') return `${event.reason}: ${short(event.detail)}`
+  return eventLine(event)
+}
+
+export function shortTask(task: string): string {
+  return short(task)
 }
 
 /** What a call is about, on one line. */
@@ -45,8 +70,22 @@ export function shortSubject(input: unknown): string {
 function subjectOf(input: unknown): string {
   if (typeof input !== 'object' || input === null) return ''
   const fields = input as Readonly<Record<string, unknown>>
-  const subject = fields['command'] ?? fields['path'] ?? fields['pattern'] ?? fields['summary'] ?? fields['process']
+  const subject =
+    fields['command'] ??
+    fields['path'] ??
+    fields['pattern'] ??
+    fields['summary'] ??
+    fields['process'] ??
+    tasksOf(fields['sub_agents'])
   return typeof subject === 'string' || typeof subject === 'number' ? String(subject) : ''
+}
+
+function tasksOf(subAgents: unknown): string | undefined {
+  if (!Array.isArray(subAgents)) return undefined
+  const tasks = subAgents.map((each: unknown) =>
+    typeof each === 'object' && each !== null && 'task' in each ? each.task : '',
+  )
+  return tasks.filter((task) => typeof task === 'string').join('; ')
 }
 
 function short(text: string): string {

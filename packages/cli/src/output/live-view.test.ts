@@ -29,6 +29,20 @@ it('has a line for each branch of the work, below what happened', () => {
   expect(last).not.toContain('\u001b[2J')
 })
 
+it('has a line for each sub-agent, and counts what it uses for its run too', () => {
+  const terminal = stream(true)
+  using view = new LiveView(terminal.stream)
+  const at = Date.now()
+  const inner = EVENTS.slice(0, 2).map((event) => event as Extract<AgentEvent, { type: 'started' | 'model_called' }>)
+  view.event(EVENTS[0] as AgentEvent)
+  for (const [index, event] of inner.entries()) {
+    view.event({ type: 'sub_agent', call: '1', runs: ['run_1234'], event, seq: index + 1, at })
+  }
+  expect(terminal.written).toContain('[sub-agent 1234] begins: t\n')
+  const last = terminal.written.split('\r\u001b[K').at(-1) ?? ''
+  expect(last).toMatch(/^step 1\/60 .*\n\[sub-agent 1234\] step 1\/60 .* thinks/)
+})
+
 it('is lines alone where there is no terminal', () => {
   const file = stream(false)
   using view = new LiveView(file.stream)

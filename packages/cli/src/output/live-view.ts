@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@hearth/agent'
 import { NO_PROGRESS, progressOf, type BudgetLimits, type RunProgress } from '@hearth/contract'
-import { eventLine, shortSubject } from './agent-view.ts'
+import { eventLine, happenedLine, shortSubject, subAgentName } from './agent-view.ts'
 
 const REDRAW_MS = 200
 const CLEAR_LINE = '\r\u001b[K'
@@ -29,6 +29,16 @@ export class LiveView implements Disposable {
 
   /** `branch` names the line that it belongs to, where there are several. */
   event(event: AgentEvent, branch = ''): void {
+    const line = event.type === 'sub_agent' ? happenedLine(event.event) : eventLine(event)
+    const own = event.type === 'sub_agent' ? laneName(branch, event.runs) : branch
+    this.#note(event, branch)
+    if (event.type === 'sub_agent') this.#note(event.event, own)
+    this.#erase()
+    if (line !== null) this.#stream.write(`${own === '' ? '' : `[${own}] `}${line}\n`)
+    this.#draw()
+  }
+
+  #note(event: AgentEvent, branch: string): void {
     const lane = this.#lanes.get(branch) ?? { progress: NO_PROGRESS, budget: null, doing: 'begins', since: Date.now() }
     this.#lanes.set(branch, lane)
     lane.progress = progressOf(lane.progress, event) ?? lane.progress
@@ -36,10 +46,6 @@ export class LiveView implements Disposable {
     const doing = doingOf(event)
     if (doing !== null) Object.assign(lane, { doing, since: Date.now() })
     if (event.type === 'result') this.#lanes.delete(branch)
-    const line = eventLine(event)
-    this.#erase()
-    if (line !== null) this.#stream.write(`${branch === '' ? '' : `[${branch}] `}${line}\n`)
-    this.#draw()
   }
 
   /** Nothing is drawn after it. */
@@ -63,6 +69,10 @@ export class LiveView implements Disposable {
     this.#stream.write(lines.join('\n'))
     this.#drawn = lines.length
   }
+}
+
+function laneName(branch: string, runs: readonly string[]): string {
+  return `${branch === '' ? '' : `${branch} `}${subAgentName(runs)}`
 }
 
 function doingOf(event: AgentEvent): string | null {

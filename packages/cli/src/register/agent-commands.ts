@@ -1,5 +1,6 @@
 import type { Prices } from '@hearth/agent'
-import { InvalidArgumentError, type Command } from 'commander'
+import { BOUNDS } from '@hearth/contract'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { AgentCommandOptions } from '../commands/agent.ts'
 import type { BestOfCommandOptions } from '../commands/search/best-of.ts'
 import type { ResumeCommandOptions } from '../commands/agent-resume.ts'
@@ -33,6 +34,11 @@ export function addAgentCommands(program: Command, finish: Finish): void {
     .option('--price <NAME=IN/OUT>', 'of a model, in dollars for a million tokens (repeatable)', collectPrice)
     .option('--max-time <duration>', 'how long it may take (default: 1h)', parseDuration)
     .option('--max-tokens <number>', 'tokens that the model may read and write (default: 5000000)', parseCount)
+    .addOption(
+      new Option('--delegate [depth]', 'let it give parts of the work to sub-agents, so many levels deep (default: 1)')
+        .argParser(parseDepth)
+        .conflicts('bestOf'),
+    )
     .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
     .option('--branch <name>', 'write the change as a commit on a new branch; of a URL or a workspace, push it')
     .option('--pr', 'push the change and ask for a merge; a directory is worked on as its `origin` has it')
@@ -61,6 +67,7 @@ export function addAgentCommands(program: Command, finish: Finish): void {
   examples(command, [
     'hearth agent "fix the failing test" --verify "npm test"',
     'hearth agent "fix the failing test" --best-of 5 --verify "npm test" --prepare "npm ci"',
+    'hearth agent "port the three parsers to TypeScript" --delegate --verify "npm test"',
     'hearth agent "add a --verbose option" --repo ../tool --model openai:gpt-6.1-sol --branch verbose',
     'hearth agent "fix the failing test" --repo https://github.com/owner/name --verify "npm test" --pr',
     'hearth agent "try it out" --model scripted:script.json --json',
@@ -129,6 +136,11 @@ function collectPrice(text: string, previous: Prices = {}): Prices {
   if (name === undefined)
     throw new InvalidArgumentError('It must be a model and two prices, like openai:gpt-6-sol=2/10.')
   return { ...previous, [name]: { input: Number(input), output: Number(output) } }
+}
+
+function parseDepth(text: string): number {
+  if (/^\d$/.test(text) && Number(text) >= 1 && Number(text) <= BOUNDS.delegationDepth) return Number(text)
+  throw new InvalidArgumentError(`It must be a number of levels from 1 to ${BOUNDS.delegationDepth}.`)
 }
 
 function parseDollars(text: string): number {

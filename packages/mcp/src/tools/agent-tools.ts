@@ -8,7 +8,7 @@ const SEARCH_MS = 45_000
 
 /** What the agent's own tools want to know. */
 export function agentContext({ workplace, signal }: CallContext): ToolContext {
-  return { ...workplace, remainingMs: SEARCH_MS, signal, background: new Set() }
+  return { ...workplace, call: '', remainingMs: SEARCH_MS, signal, background: new Set() }
 }
 
 /** The tools that our own agent has, under the same names. */
