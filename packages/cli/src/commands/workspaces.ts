@@ -71,13 +71,14 @@ export async function removeWorkspaces(names: readonly string[], options: Server
 export interface CollectOptions extends ServerOptions {
   readonly unused?: number
   readonly dirty?: boolean
+  readonly workspaces?: boolean
   readonly dryRun?: boolean
 }
 
 /** Gives up what nobody has used for long. */
 export async function collectWorkspaces(options: CollectOptions): Promise<number> {
-  const { unused: unusedMs, dirty, dryRun } = options
-  const asked = withoutUndefined({ unusedMs, dirty, dryRun })
+  const { unused: unusedMs, dirty, workspaces, dryRun } = options
+  const asked = withoutUndefined({ unusedMs, dirty, workspaces, dryRun })
   const collected = await withServer(options, async (hearth) => await hearth.workspaces.collect(asked))
   if (options.json === true) await writeJson(collected)
   else if (options.quiet === true)

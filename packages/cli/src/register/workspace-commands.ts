@@ -70,6 +70,13 @@ function addRepositories(program: Command, finish: Finish): void {
     .action(async (names: string[], options: ServerOptions) =>
       finish(await (await loadRepositories()).removeRepositories(names, options)),
     )
+  const collect = remote(group.command('gc').description('give up caches that no workspace is made of'))
+    .option('--unused <duration>', 'only those that nobody has used for this long (default: 1d)', parseDuration)
+    .option('--dry-run', 'say what would go, and let all stay')
+    .action(async (options: CollectOptions) =>
+      finish(await (await load()).collectWorkspaces({ ...options, workspaces: false })),
+    )
+  examples(collect, ['hearth repo gc --unused 7d'])
 }
 
 function addCreate(group: Command, finish: Finish): void {

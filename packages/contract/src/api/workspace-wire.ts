@@ -120,6 +120,8 @@ export const collectRequestSchema = z
     unusedMs: z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
     /** Also those with changes, after these were saved as a patch. */
     dirty: z.boolean().optional(),
+    /** False: only caches of repositories, and checkouts that workspaces are made of. */
+    workspaces: z.boolean().optional(),
     /** Says what would go, and lets all stay. */
     dryRun: z.boolean().optional(),
   })

@@ -16,6 +16,8 @@ interface Scope {
   readonly tenantId: string | null
   readonly unusedMs: number
   readonly dirty: boolean
+  /** False: what workspaces are made of alone. */
+  readonly workspaces: boolean
   readonly dryRun: boolean
   /** Whether it is enough. */
   readonly enough?: () => Promise<boolean>
@@ -26,8 +28,8 @@ export async function collect(
   tenantId: string,
   request: CollectRequest,
 ): Promise<Collected> {
-  const { unusedMs = DAY_MS, dirty = false, dryRun = false } = request
-  return await collectWithin(context, { tenantId, unusedMs, dirty, dryRun })
+  const { unusedMs = DAY_MS, dirty = false, workspaces = true, dryRun = false } = request
+  return await collectWithin(context, { tenantId, unusedMs, dirty, workspaces, dryRun })
 }
 
 /** Makes room where the store is nearly full, whosever it is: least valuable first. */
@@ -37,7 +39,13 @@ export async function relievePressure(context: WorkspaceContext): Promise<void> 
     return 1 - bavail / blocks
   }
   if ((await share()) < PRESSURE.clean) return
-  const common = { tenantId: null, unusedMs: 0, dryRun: false, enough: async () => (await share()) < PRESSURE.clean }
+  const common = {
+    tenantId: null,
+    unusedMs: 0,
+    workspaces: true,
+    dryRun: false,
+    enough: async () => (await share()) < PRESSURE.clean,
+  }
   await collectWithin(context, { ...common, dirty: false })
   if ((await share()) >= PRESSURE.dirty) await collectWithin(context, { ...common, dirty: true })
 }
@@ -48,7 +56,7 @@ async function collectWithin(context: WorkspaceContext, scope: Scope): Promise<C
   const workspaces: { id: string; rescued: boolean }[] = []
   let seeds = await collectSeeds(context, scope)
   for (const dirty of scope.dirty ? [false, true] : [false]) {
-    for (const record of await candidates(context, scope)) {
+    for (const record of scope.workspaces ? await candidates(context, scope) : []) {
       if (await enough()) break
       const rescued = await giveUp(context, record, dirty, scope.dryRun)
       if (rescued !== null && !workspaces.some(({ id }) => id === record.id))
