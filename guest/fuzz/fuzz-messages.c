@@ -101,6 +101,7 @@ SERVE(apply_changes, touch(message->path))
 SERVE(connect, (void)0)
 SERVE(network, touch(message->authority), open_own_channel())
 void serve_list_processes(uint32_t channel) { open_channel(channel); }
+void serve_watch_processes(uint32_t channel) { open_channel(channel); }
 void serve_statistics(uint32_t channel) { open_channel(channel); }
 void serve_shutdown(uint32_t channel) { open_channel(channel); }
 

@@ -125,3 +125,13 @@ const questions = {
 }
 mkdirSync(join(corpus, 'dns'), { recursive: true })
 for (const [name, packet] of Object.entries(questions)) writeFileSync(join(corpus, 'dns', name), packet)
+
+// Packets of runsc 20240729.
+const packets = {
+  clone: '08000200000000000a0c08c79388e8edcbcff41820021803200328efaf86e8edcbcff41830808201',
+  execve: `08000300000000000a0c08c79388e8edcbcff418200312022f78${['ls', '-l', '/'].map((word) => `1a0${word.length}${Buffer.from(word).toString('hex')}`).join('')}2203413d31`,
+  exit: '08000400050000000a0c08d9b2f4c5eecbcff4182005108006',
+}
+mkdirSync(join(corpus, 'seccheck'), { recursive: true })
+for (const [name, packet] of Object.entries(packets))
+  writeFileSync(join(corpus, 'seccheck', name), Buffer.from(packet, 'hex'))

@@ -28,6 +28,10 @@ enum message_type {
   MESSAGE_PROCESS = 28,
   MESSAGE_FORGET = 29,
   MESSAGE_STDIN = 30,
+  MESSAGE_WATCH_PROCESSES = 31,
+  MESSAGE_EXECUTED = 32,
+  MESSAGE_ENDED = 33,
+  MESSAGE_MISSED = 34,
   MESSAGE_STAT = 40,
   MESSAGE_ENTRY = 41,
   MESSAGE_LIST = 42,
@@ -493,6 +497,78 @@ static inline bool decode_stdin(struct slice payload, struct message_stdin *mess
 static inline bool encode_stdin(struct buffer *out, uint32_t channel, const struct message_stdin *message) {
   size_t frame = wire_begin(out, 30, channel);
   wire_write_u32(out, message->process);
+  return wire_end(out, frame);
+}
+
+static inline bool decode_watch_processes(struct slice payload) { return payload.length == 0; }
+static inline bool encode_watch_processes(struct buffer *out, uint32_t channel) {
+  size_t frame = wire_begin(out, 31, channel);
+  return wire_end(out, frame);
+}
+
+struct message_executed {
+  uint32_t pid;
+  uint32_t parent;
+  uint32_t root;
+  uint32_t flags;
+  struct slice_list argv;
+};
+static inline bool decode_executed(struct slice payload, struct message_executed *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->pid = wire_read_u32(&reader);
+  message->parent = wire_read_u32(&reader);
+  message->root = wire_read_u32(&reader);
+  message->flags = wire_read_u32(&reader);
+  message->argv = wire_read_strings(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_executed(struct buffer *out, uint32_t channel, const struct message_executed *message) {
+  size_t frame = wire_begin(out, 32, channel);
+  wire_write_u32(out, message->pid);
+  wire_write_u32(out, message->parent);
+  wire_write_u32(out, message->root);
+  wire_write_u32(out, message->flags);
+  wire_write_strings(out, message->argv);
+  return wire_end(out, frame);
+}
+
+struct message_ended {
+  uint32_t pid;
+  uint32_t root;
+  int32_t code;
+  uint32_t signal;
+  uint64_t duration_microseconds;
+};
+static inline bool decode_ended(struct slice payload, struct message_ended *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->pid = wire_read_u32(&reader);
+  message->root = wire_read_u32(&reader);
+  message->code = wire_read_i32(&reader);
+  message->signal = wire_read_u32(&reader);
+  message->duration_microseconds = wire_read_u64(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_ended(struct buffer *out, uint32_t channel, const struct message_ended *message) {
+  size_t frame = wire_begin(out, 33, channel);
+  wire_write_u32(out, message->pid);
+  wire_write_u32(out, message->root);
+  wire_write_i32(out, message->code);
+  wire_write_u32(out, message->signal);
+  wire_write_u64(out, message->duration_microseconds);
+  return wire_end(out, frame);
+}
+
+struct message_missed {
+  uint32_t count;
+};
+static inline bool decode_missed(struct slice payload, struct message_missed *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->count = wire_read_u32(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_missed(struct buffer *out, uint32_t channel, const struct message_missed *message) {
+  size_t frame = wire_begin(out, 34, channel);
+  wire_write_u32(out, message->count);
   return wire_end(out, frame);
 }
 

@@ -27,6 +27,7 @@ bool requests_receive(uint8_t type, uint32_t channel, struct slice payload) {
     REQUEST(MESSAGE_RESIZE, resize)
     REQUEST_WITHOUT_FIELDS(MESSAGE_LIST_PROCESSES, list_processes)
     REQUEST(MESSAGE_FORGET, forget)
+    REQUEST_WITHOUT_FIELDS(MESSAGE_WATCH_PROCESSES, watch_processes)
     REQUEST(MESSAGE_STDIN, stdin)
     REQUEST(MESSAGE_STAT, stat)
     REQUEST(MESSAGE_LIST, list)

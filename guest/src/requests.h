@@ -13,6 +13,7 @@ void serve_attach(uint32_t channel, const struct message_attach *message);
 void serve_signal(uint32_t channel, const struct message_signal *message);
 void serve_resize(uint32_t channel, const struct message_resize *message);
 void serve_list_processes(uint32_t channel);
+void serve_watch_processes(uint32_t channel);
 void serve_forget(uint32_t channel, const struct message_forget *message);
 void serve_stdin(uint32_t channel, const struct message_stdin *message);
 void serve_stat(uint32_t channel, const struct message_stat *message);

@@ -22,6 +22,8 @@ void session_set_features(uint32_t value) {
   boot_nanoseconds = wall_now();
 }
 
+bool session_has_feature(uint32_t feature) { return (features & feature) != 0; }
+
 void session_violation(void) {
   established = false;
   // First, since ending a channel may write to a file system that is held.

@@ -10,4 +10,5 @@ void session_receive(uint8_t type, uint32_t channel, struct slice payload);
 void session_violation(void);
 // Features for Welcome, found out once at the start.
 void session_set_features(uint32_t features);
+bool session_has_feature(uint32_t feature);
 #endif

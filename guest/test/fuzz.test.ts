@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
 const guest = fileURLToPath(new URL('..', import.meta.url))
-const TARGETS = ['messages', 'tar', 'passwd', 'keeper-pump', 'keeper-launch', 'changes', 'dns']
+const TARGETS = ['messages', 'tar', 'passwd', 'keeper-pump', 'keeper-launch', 'changes', 'dns', 'seccheck']
 
 function hasClang(): boolean {
   try {

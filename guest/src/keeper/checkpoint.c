@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "checkpoint.h"
 #include "../loop.h"
+#include "connect-path.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +12,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 // What runsc's own `checkpoint -leave-running -compression=none` sends. Names that a kernel does not know are ignored by it, and it refuses what it cannot do.
@@ -38,23 +38,6 @@ struct checkpoint {
 static bool failed(const char *what) {
   printf("failed %s: %s\n", what, strerror(errno));
   return false;
-}
-
-static int connect_to(const char *path) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  char name[64];
-  int found = open(path, O_PATH | O_CLOEXEC);
-  if (found < 0) return -1;
-  // A socket's path may not be long.
-  snprintf(name, sizeof name, "/proc/self/fd/%d", found);
-  strcpy(address.sun_path, name);
-  int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connection >= 0 && connect(connection, (struct sockaddr *)&address, sizeof address) != 0) {
-    close(connection);
-    connection = -1;
-  }
-  close(found);
-  return connection;
 }
 
 static int make_file(int directory, const char *name) { return openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); }
@@ -162,7 +145,7 @@ static bool await_word(void) {
 
 static bool take(struct checkpoint *checkpoint, char **argv) {
   bool ended = false;
-  checkpoint->kernel = connect_to(argv[1]);
+  checkpoint->kernel = connect_to_path(argv[1]);
   if (checkpoint->kernel < 0) return failed("control socket");
   if (!open_files(checkpoint, argv[2], argv[3] != NULL)) return false;
   uint64_t start = monotonic_now();

@@ -43,6 +43,23 @@ export type RecordEntry =
       readonly timedOut: boolean
       readonly oom: boolean
     })
+  /** A process has executed a program. Copies that a process makes of itself are none until they do. */
+  | (Caused & {
+      readonly kind: 'process'
+      readonly pid: number
+      readonly parent: number
+      readonly argv: readonly string[]
+      /** How much of the arguments could be read: a process that is gone before that has a name alone. */
+      readonly seen: 'whole' | 'cut' | 'name'
+    })
+  | (Caused & {
+      readonly kind: 'process-exit'
+      readonly pid: number
+      readonly exitCode: number | null
+      readonly signal: string | null
+      /** Since its first program. */
+      readonly durationMs: number
+    })
   | (Caused & { readonly kind: 'file'; readonly path: string; readonly change: 'added' | 'changed' | 'removed' })
   | (Reached & {
       readonly kind: 'connection'

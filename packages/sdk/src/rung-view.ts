@@ -22,6 +22,8 @@ export interface RungView {
           readonly reconnect: boolean
           /** A command can be held to a narrower policy than its sandbox. */
           readonly narrowing: boolean
+          /** Its record can have the processes that commands start. */
+          readonly processRecord: boolean
           readonly hostTemplate: boolean
           readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>
         }

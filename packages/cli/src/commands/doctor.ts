@@ -105,7 +105,11 @@ function rungRows({ rung, driver, probe, selected }: RungReport): string[][] {
 
 function remarks(probe: Probe, selected: boolean): string[] {
   if (!probe.available) return [probe.reason, ...(probe.fix === null ? [] : [`fix: ${probe.fix}`])]
-  return [...(selected ? ['used unless another is asked for'] : []), ...probe.notes]
+  return [
+    ...(selected ? ['used unless another is asked for'] : []),
+    ...(probe.capabilities.processRecord ? ['its record can have the processes that commands start'] : []),
+    ...probe.notes,
+  ]
 }
 
 function cgroupText(cgroups: CgroupHierarchy): string {

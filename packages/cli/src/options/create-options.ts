@@ -17,6 +17,7 @@ export interface CreateOptions extends Omit<SandboxOptions, 'memory'> {
   readonly persistent?: boolean
   /** Paths below which changes are recorded. */
   readonly recordFiles?: readonly string[]
+  readonly recordProcesses?: boolean
   /** Names of secrets, each perhaps with a variable. */
   readonly secret?: readonly string[]
   readonly volume?: readonly VolumeOption[]
@@ -33,6 +34,7 @@ export function addCreateOptions(command: Command): Command {
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
     .option('--idle-action <action>', 'pause, hibernate or kill, with --idle')
     .option('--record-files <path>', 'changes below this path are in its events too (repeatable)', collectWord)
+    .option('--record-processes', 'programs that its processes execute are in its events too (gvisor, microvm)')
     .option('--workspace <word>', 'a workspace at /workspace: its id, or what a new one is made of (URL, directory)')
     .option('--volume <NAME:PATH[:ro]>', 'a volume at this path, to write or only to read (repeatable)', collectVolume)
     .option(
@@ -59,12 +61,20 @@ export function createSpecOf(options: CreateOptions): CreateSandbox {
       idleMs: options.idle,
       idleAction: options.idleAction,
       persistent: options.persistent,
-      record: options.recordFiles === undefined ? undefined : { files: [...options.recordFiles] },
+      record: recordOf(options),
       secrets: options.secret?.map(secretUse),
       delegate: options.delegate === undefined ? undefined : grantOf(options.delegate, '--delegate'),
       volumes: options.volume === undefined ? undefined : [...options.volume],
     }),
   }
+}
+
+function recordOf({ recordFiles, recordProcesses }: CreateOptions): CreateSandbox['record'] {
+  if (recordFiles === undefined && recordProcesses === undefined) return undefined
+  return withoutUndefined({
+    files: recordFiles === undefined ? undefined : [...recordFiles],
+    processes: recordProcesses,
+  })
 }
 
 function secretUse(text: string): { secret: string; env?: string } {

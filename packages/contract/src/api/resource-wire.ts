@@ -62,6 +62,7 @@ export const rungViewSchema = z
           ports: z.boolean(),
           reconnect: z.boolean(),
           narrowing: z.boolean(),
+          processRecord: z.boolean(),
           hostTemplate: z.boolean(),
           limits: z.record(z.string(), enforcement),
         }),

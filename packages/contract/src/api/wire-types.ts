@@ -18,6 +18,8 @@ export type IdleAction = (typeof IDLE_ACTIONS)[number]
 const recordOptionsSchema = z.strictObject({
   /** Changes below these paths, as far as the guest sees them: it watches each of their directories. */
   files: z.array(guestPathSchema).max(16).optional(),
+  /** Programs that processes execute, and how those end. Refused on rungs that cannot tell (`processRecord`). */
+  processes: z.boolean().optional(),
 })
 export type RecordOptions = z.output<typeof recordOptionsSchema>
 

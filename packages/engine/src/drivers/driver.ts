@@ -27,6 +27,8 @@ export interface Capabilities {
   readonly volumes: boolean
   /** A command can be held to a narrower policy than its sandbox. */
   readonly narrowing: boolean
+  /** It can be told which programs its processes execute. */
+  readonly processRecord: boolean
   /** The `host` template works. */
   readonly hostTemplate: boolean
   readonly limits: Readonly<Record<'cpus' | 'memoryBytes' | 'pids' | 'diskBytes' | 'openFiles', Enforcement>>

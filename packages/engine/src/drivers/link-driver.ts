@@ -200,6 +200,9 @@ export class LinkDriver implements Driver {
         : { capture: (target, mode, still) => capture.take(target, mode, still) }),
       recover: async () =>
         await this.#runtime.memory?.recover?.({ id: place.id, sandboxDirectory: place.directory }, this.#services),
+      ...(this.#runtime.traceProcesses === undefined
+        ? {}
+        : { traceProcesses: (signal) => this.#traceProcesses(place, signal) }),
       ownsDisk: this.#runtime.diskForm === 'image',
       ownTimes: this.rung === 'gvisor',
       ended: handle.ended,
@@ -222,6 +225,11 @@ export class LinkDriver implements Driver {
       },
     })
     return { place, socket, link, machine }
+  }
+
+  async *#traceProcesses(place: MachinePlace, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    // Where it lies, and lives, is known when it is asked.
+    yield* this.#runtime.traceProcesses?.(place.directory, this.#services, signal) ?? []
   }
 
   async #undo(

@@ -106,6 +106,8 @@ export interface LinkRuntime {
   /** Makes of a template what this rung starts from, once; nothing when it is there already. */
   prepareTemplate?(template: Template, context: RuntimeContext, progress: Progress): Promise<void>
   plan(input: PlanInput, context: RuntimeContext): Promise<LaunchPlan>
+  /** The stream of WatchProcesses of the machine in that directory, where `capabilities.processRecord` is declared and it is not the guest that tells. */
+  traceProcesses?(sandboxDirectory: string, context: RuntimeContext, signal: AbortSignal): AsyncGenerator<Uint8Array>
   /** Only where `capabilities.memory` is declared. */
   readonly memory?: RuntimeMemory
   /** Why it cannot, where there is more to say than that. */

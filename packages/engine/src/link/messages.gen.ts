@@ -26,6 +26,10 @@ export const MESSAGE_TYPES = {
   Process: 28,
   Forget: 29,
   Stdin: 30,
+  WatchProcesses: 31,
+  Executed: 32,
+  Ended: 33,
+  Missed: 34,
   Stat: 40,
   Entry: 41,
   List: 42,
@@ -197,6 +201,28 @@ export interface Messages {
   /** Opens a channel for standard input of a process that was spawned with flag 4: the guest grants Credit, the host sends Data and Eof; ended by Done, or Failed with EPIPE. The channel of Spawn itself also takes Data and Eof. */
   Stdin: {
     readonly process: number
+  }
+  /** Answered by Data until Close: a stream of frames of their own, on channel 0, of Executed, Ended and Missed alone. EOPNOTSUPP where the kernel is not the sandbox's own. See the section on processes that commands start. */
+  WatchProcesses: Record<never, never>
+  /** In the stream of WatchProcesses: a process has executed a program. root: the main process of the command that it comes from, 0 when that cannot be told. flags: 1 arguments were cut, 2 it was gone before they could be read: argv is its name. */
+  Executed: {
+    readonly pid: number
+    readonly parent: number
+    readonly root: number
+    readonly flags: number
+    readonly argv: readonly string[]
+  }
+  /** In the stream of WatchProcesses: a process that Executed named is no more. signal 0: it exited with code. The duration counts from its first program. */
+  Ended: {
+    readonly pid: number
+    readonly root: number
+    readonly code: number
+    readonly signal: number
+    readonly durationMicroseconds: bigint
+  }
+  /** In the stream of WatchProcesses: so many events are missing here. 0 comes first: from here on nothing is missing that is not counted. */
+  Missed: {
+    readonly count: number
   }
   /** flags 1: do not follow a symlink at the end. Answered by Entry (ends the channel) or Failed. */
   Stat: {
@@ -502,6 +528,24 @@ export const ENCODERS: Encoders = {
   Stdin: (message, writer) => {
     writer.u32(message.process)
   },
+  WatchProcesses: () => {},
+  Executed: (message, writer) => {
+    writer.u32(message.pid)
+    writer.u32(message.parent)
+    writer.u32(message.root)
+    writer.u32(message.flags)
+    writer.strings(message.argv)
+  },
+  Ended: (message, writer) => {
+    writer.u32(message.pid)
+    writer.u32(message.root)
+    writer.i32(message.code)
+    writer.u32(message.signal)
+    writer.u64(message.durationMicroseconds)
+  },
+  Missed: (message, writer) => {
+    writer.u32(message.count)
+  },
   Stat: (message, writer) => {
     writer.string(message.path)
     writer.u32(message.flags)
@@ -771,6 +815,24 @@ export const DECODERS: Decoders = {
   Stdin: (reader) => ({
     process: reader.u32(),
   }),
+  WatchProcesses: () => ({}),
+  Executed: (reader) => ({
+    pid: reader.u32(),
+    parent: reader.u32(),
+    root: reader.u32(),
+    flags: reader.u32(),
+    argv: reader.strings(),
+  }),
+  Ended: (reader) => ({
+    pid: reader.u32(),
+    root: reader.u32(),
+    code: reader.i32(),
+    signal: reader.u32(),
+    durationMicroseconds: reader.u64(),
+  }),
+  Missed: (reader) => ({
+    count: reader.u32(),
+  }),
   Stat: (reader) => ({
     path: reader.string(),
     flags: reader.u32(),
@@ -944,6 +1006,9 @@ export const GUEST_MESSAGES: ReadonlyMap<number, MessageName> = new Map<number, 
   [22, 'Output'],
   [23, 'Exited'],
   [28, 'Process'],
+  [32, 'Executed'],
+  [33, 'Ended'],
+  [34, 'Missed'],
   [41, 'Entry'],
   [51, 'Watching'],
   [52, 'Changed'],

@@ -26,6 +26,7 @@ export type StreamRequest =
   | 'Spawn'
   | 'Attach'
   | 'ListProcesses'
+  | 'WatchProcesses'
   | 'Stdin'
   | 'List'
   | 'Read'

@@ -14,16 +14,19 @@ import type { Link } from '../link/link.ts'
 import type { Messages } from '../link/messages.gen.ts'
 import { exactNumber } from '../link/wire.ts'
 import { checkedInteger } from './checks.ts'
+import { CommandRoots } from './command-roots.ts'
 import { applyChanges, listChanges, statInside } from './link-changes.ts'
 import { LinkFiles } from './link-files.ts'
 import { openNetwork, setEnvironment } from './link-network.ts'
 import { connectPort } from './link-port.ts'
+import { linkProcesses } from './link-processes.ts'
 import { watchFiles, type Watching } from './link-watch.ts'
 import type { Captured, Machine, MachineEnd, MachineNetwork, ProcessSpec, WhileStill } from './machine.ts'
 import type { ChangeSource } from './machine-changes.ts'
 import { OomWatch } from './oom-watch.ts'
 import { listProcesses } from './process-list.ts'
 import { attachProcess, spawnProcess } from './process-start.ts'
+import { watchProcesses, type ProcessWatch } from './process-watch.ts'
 
 /** How long after its link the end of a machine may be noticed before it is taken for lost. */
 const LOST_MS = 10_000
@@ -51,6 +54,8 @@ export interface LinkMachineOptions {
   readonly ownsDisk?: boolean
   /** Its kernel keeps times of files of its own. */
   readonly ownTimes?: boolean
+  /** What its kernel tells of processes, where that is not the guest's to tell. */
+  readonly traceProcesses?: (signal: AbortSignal) => AsyncGenerator<Uint8Array>
   /** Resolves when the machine is gone. */
   readonly ended: Promise<MachineEnd>
   /** How often the kernel has killed a process of the machine for memory. */
@@ -66,6 +71,9 @@ export class LinkMachine implements Machine {
   readonly #options: LinkMachineOptions
   readonly #link: Link
   readonly #oomWatch: OomWatch
+  #roots: CommandRoots | null = null
+  /** It has ended, or another has it now. */
+  readonly #gone = new AbortController()
   #killed: Promise<void> | null = null
   #released = false
 
@@ -75,10 +83,13 @@ export class LinkMachine implements Machine {
     this.files = new LinkFiles(options.link)
     this.#oomWatch = new OomWatch(options.oomKills)
     this.ended = this.#watchEnd()
+    void this.ended.then(() => this.#gone.abort())
   }
 
-  spawn(spec: ProcessSpec, signal?: AbortSignal): Promise<Process> {
-    return spawnProcess(this.#link, this.#oomWatch, spec, signal)
+  async spawn(spec: ProcessSpec, signal?: AbortSignal): Promise<Process> {
+    const process = await spawnProcess(this.#link, this.#oomWatch, spec, signal)
+    this.#roots?.note(process.pid, process.id)
+    return process
   }
 
   async attach(process: number, offset: number, signal?: AbortSignal): Promise<Process> {
@@ -93,6 +104,14 @@ export class LinkMachine implements Machine {
 
   async watch(path: string, recursive: boolean, signal?: AbortSignal): Promise<Watching> {
     return await watchFiles(this.#link, parseInput(guestPathSchema, path, 'path'), recursive, signal)
+  }
+
+  async watchProcesses(): Promise<ProcessWatch> {
+    const { signal } = this.#gone
+    const roots = (this.#roots ??= new CommandRoots())
+    for (const { pid, id } of await this.processes()) roots.note(pid, id)
+    const { traceProcesses } = this.#options
+    return await watchProcesses(traceProcesses?.(signal) ?? linkProcesses(this.#link, signal), roots, signal)
   }
 
   async connect(port: number, signal?: AbortSignal): Promise<PortConnection> {
@@ -163,12 +182,14 @@ export class LinkMachine implements Machine {
   }
 
   kill(cause?: 'sleep'): Promise<void> {
+    this.#gone.abort()
     this.#killed ??= this.#options.kill(cause).finally(() => this.#link.destroy())
     return this.#killed
   }
 
   async release(): Promise<void> {
     this.#released = true
+    this.#gone.abort()
     await this.#link.close()
     await this.#options.release()
   }

@@ -13,6 +13,7 @@ import type {
 import type { SandboxGateway } from '../gateway/sandbox-gateway.ts'
 import type { CapturedDisk, MemoryCapture } from '../store/snapshot-manifest.ts'
 import type { ChangeSource } from './machine-changes.ts'
+import type { ProcessWatch } from './process-watch.ts'
 
 /** A validated command. */
 export interface ProcessSpec {
@@ -72,6 +73,8 @@ export interface Machine {
   attach(process: number, offset: number, signal?: AbortSignal): Promise<Process>
   processes(): Promise<ProcessInfo[]>
   watch(path: string, recursive: boolean, signal?: AbortSignal): Promise<AsyncIterable<WatchEvent> & AsyncDisposable>
+  /** What programs its processes execute, and how they end. Refused where the rung cannot tell. */
+  watchProcesses(): Promise<ProcessWatch>
   connect(port: number, signal?: AbortSignal): Promise<PortConnection>
   stats(): Promise<Stats>
   /** Names can be reached from now on, or others than before. Idempotent. */

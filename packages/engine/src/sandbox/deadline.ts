@@ -1,3 +1,8 @@
+import { BOUNDS } from '@hearth/contract'
+import { z } from 'zod'
+
+export const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
+
 /** Node's timers hold at most 2^31-1 milliseconds; longer waits are made of several. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 

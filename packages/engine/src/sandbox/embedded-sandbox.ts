@@ -1,5 +1,4 @@
 import {
-  BOUNDS,
   execOptionsSchema,
   guestPathSchema,
   HearthError,
@@ -37,24 +36,24 @@ import type { Capturable, Captures, EngineForkOptions, EngineSnapshotOptions } f
 import { CodeContexts } from './code-contexts.ts'
 import { collectOutput } from './collect-output.ts'
 import { commandTimeMs } from './command-time.ts'
-import { Deadline } from './deadline.ts'
+import { Deadline, ttlSchema } from './deadline.ts'
 import type { EmbeddedSandboxOptions, SandboxOwner } from './embedded-options.ts'
 import { feed } from './feed-input.ts'
 import { processSpec } from './process-spec.ts'
+import { processWatcher } from './process-watcher.ts'
 import { requireNarrowing } from './require-narrowing.ts'
 import { requireThere } from './require-there.ts'
-import { SandboxPort } from './sandbox-port.ts'
+import { portSchema, SandboxPort } from './sandbox-port.ts'
 import type { SandboxNetwork } from './sandbox-network.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 import { Turns } from './turns.ts'
-
-const portSchema = z.int().min(1).max(65_535)
-const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
 /** A sandbox in this process: the contract's interface over a machine. */
 export class EmbeddedSandbox implements Sandbox {
   readonly id: SandboxId
   readonly files: Files
+  /** What programs its processes execute, and how they end. Only with the capability `processRecord`. */
+  readonly watchProcesses: Machine['watchProcesses']
   readonly #machine: Machine
   readonly #owner: SandboxOwner
   readonly #contexts: CodeContexts
@@ -81,6 +80,7 @@ export class EmbeddedSandbox implements Sandbox {
     this.#owner = owner
     this.id = info.id
     this.files = machine.files
+    this.watchProcesses = processWatcher(machine, capabilities, info.driver, () => this.#requireRunning())
     this.#contexts = new CodeContexts(this, capabilities, interpreters)
     this.#deadline = new Deadline(info.expiresAt, () => this.kill())
     void machine.ended.then(() => {

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError, type Port, type PortConnection } from '@hearth/contract'
+import { z } from 'zod'
 import type { Machine } from '../machine/machine.ts'
+
+export const portSchema = z.int().min(1).max(65_535)
 
 const RETRY_MS = 50
 

@@ -61,6 +61,11 @@ export async function planCreate(
   if (idleAction === 'hibernate' && !plan.capabilities.snapshots) {
     throw new HearthError('capability_unsupported', `idleAction: ${plan.driver} cannot hibernate a sandbox`)
   }
+  if (spec.record?.processes === true && !plan.capabilities.processRecord) {
+    throw new HearthError('capability_unsupported', `record.processes: ${plan.driver} cannot tell which are started`, {
+      suggestion: 'Ask for a rung whose `processRecord` is true in the list of rungs.',
+    })
+  }
   const action = idleAction ?? (plan.capabilities.pause ? 'pause' : 'kill')
   const row = {
     id: newSandboxId(),

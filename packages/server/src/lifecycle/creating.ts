@@ -148,7 +148,7 @@ async function launch(
     patch: { rung, driver, template, limits, ...(live.record.persistent ? {} : { expiresAt }) },
     event: { type: 'sandbox.running', data: { rung, driver } },
   })
-  attachMachine(context, live, machine)
+  await attachMachine(context, live, machine)
   context.step('create:done')
   return live.record
 }

@@ -140,12 +140,13 @@ async function settleFork(
     await session.events.append(eventOf(parent.record, 'sandbox.forked', facts))
     return { records, done: await session.operations.finish(operation, 'done', { result: outcome }) }
   })
-  for (const [index, child] of children.entries()) {
+  const attached = children.map(async (child, index) => {
     const [record, machine] = [settled.records[index], machines[index]]
-    if (record === undefined || machine === undefined) continue
+    if (record === undefined || machine === undefined) return
     child.record = record
-    attachMachine(context, child, machine)
-  }
+    await attachMachine(context, child, machine)
+  })
+  await Promise.all(attached)
   return settled.done
 }
 

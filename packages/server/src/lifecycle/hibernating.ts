@@ -90,7 +90,7 @@ export async function wakeSandbox(
     throw error
   }
   context.step('wake:launched')
-  attachMachine(context, live, machine)
+  await attachMachine(context, live, machine)
   const goesOn = memory !== 'none' && hibernation?.memory === true
   live.record = await settleOperation(context, record, {
     operation,

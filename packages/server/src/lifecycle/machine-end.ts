@@ -3,20 +3,20 @@ import { removeItsVolumes } from '../volumes/removing-volumes.ts'
 import { canTransition } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
-import { recordFiles } from './recording-files.ts'
+import { beginRecording } from './recording.ts'
 import { changeState } from './transitions.ts'
 
 /** The engine's deadline may go off a moment before the clock shows it. */
 const CLOCK_SLACK_MS = 250
 
 /** From now on the machine is this sandbox's, and its end will be written down. */
-export function attachMachine(context: Context, live: LiveSandbox, machine: EmbeddedSandbox): void {
+export async function attachMachine(context: Context, live: LiveSandbox, machine: EmbeddedSandbox): Promise<void> {
   live.machine = machine
   live.watchIdleness()
-  recordFiles(context, live, machine)
   void machine.ended
     .then((end) => live.inTurn(() => noteEnd(context, live, machine, end)))
     .catch((error: unknown) => context.report(`the end of ${live.record.id}`, error))
+  await beginRecording(context, live, machine)
 }
 
 /** A machine that ended by itself, or at its deadline. One that we ended on purpose has another state by now. */

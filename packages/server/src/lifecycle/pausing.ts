@@ -2,6 +2,7 @@ import { HearthError } from '@hearth/contract'
 import { assertTransition } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
+import { beginRecording } from './recording.ts'
 import { beginOperation, settleOperation } from './transitions.ts'
 import { requireAlive } from './view.ts'
 import { takeUp } from './taking-up.ts'
@@ -47,6 +48,7 @@ export async function resumeSandbox(context: Context, live: LiveSandbox): Promis
   context.step('resume:thawed')
   const event = { type: 'sandbox.resumed' }
   live.record = await settleOperation(context, record, { operation, end: 'done', states: ['running'], event })
+  await beginRecording(context, live, machine)
   live.watchIdleness()
   context.step('resume:done')
 }

@@ -24,7 +24,7 @@ export async function takeUp(context: Context, live: LiveSandbox): Promise<Embed
     requireAlive(live.record)
     throw error
   }
-  attachMachine(context, live, machine)
+  await attachMachine(context, live, machine)
   if (expiresAt !== null && Math.abs(machine.info.expiresAt.getTime() - expiresAt) > DEADLINE_SLACK_MS) {
     await machine.expireAt(new Date(expiresAt))
   }

@@ -1,7 +1,7 @@
 import type { SandboxId } from '@hearth/contract'
 import type { NewEvent } from '../state/index.ts'
 
-/** More than a sandbox may cause, more than can wait, or changes of files that could not be followed. */
+/** More than a sandbox may cause, more than can wait, or what happened to files or processes while that could not be followed. */
 export type LossReason = 'rate' | 'memory' | 'watch'
 
 interface Loss {

@@ -5,6 +5,8 @@ const TYPES = {
   command: 'command.started',
   exit: 'command.exited',
   code: 'code.run',
+  process: 'process.started',
+  'process-exit': 'process.exited',
   file: 'file.changed',
   connection: 'network.connection',
   request: 'network.request',

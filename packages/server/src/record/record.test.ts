@@ -147,6 +147,28 @@ describe('the recorder', () => {
     })
   })
 
+  it('holds processes to a rate of their own, which pushes nothing else out', async () => {
+    const records = new Records(server.store, { perSecond: 0.001, burst: 5 })
+    const id = await newId()
+    const started = { kind: 'process', process: 1, pid: 7, parent: 6, argv: ['true'], seen: 'whole' } as const
+    const ended = { kind: 'process-exit', process: 1, pid: 7, exitCode: 0, signal: null, durationMs: 1 } as const
+    for (let index = 0; index < 10; index++) {
+      records.of(id).add(started)
+      records.of(id).add(ended)
+    }
+    records.of(id).add(refusal('after a flood'))
+    await records.close()
+    const events = await timeline(id)
+    const types = events.map(({ type }) => type)
+    expect(types.filter((type) => type.startsWith('process.'))).toHaveLength(5)
+    expect(types).toContain('network.refused')
+    expect(events.find(({ type }) => type === 'record.dropped')?.data).toEqual({
+      count: 15,
+      reason: 'rate',
+      kinds: { process: 7, 'process-exit': 8 },
+    })
+  })
+
   it('holds no more than its memory, also while the database does not answer, and then writes what it has', async () => {
     const problems: unknown[] = []
     const id = await newId()

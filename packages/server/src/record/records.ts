@@ -33,6 +33,8 @@ const RETRY_MS = 1000
 const MOST_TENANTS = 10_000
 /** What a guest causes, other than what the caller does. */
 const BY_GUEST: ReadonlySet<RecordEntry['kind']> = new Set(['connection', 'request', 'refusal', 'file'])
+/** They have a rate of their own: who starts many does not hide what else he does. */
+const PROCESSES: ReadonlySet<RecordEntry['kind']> = new Set(['process', 'process-exit'])
 
 /**
  * The record of all sandboxes of a server. Entries are taken at once and written together a moment later, behind whatever caused them;
@@ -91,7 +93,9 @@ export class Records implements RecordSink {
   }
 
   take(sandbox: SandboxId, entry: RecordEntry, step: string | null): void {
-    if (BY_GUEST.has(entry.kind) && this.#guests.take(sandbox) > 0) return this.lose(sandbox, 'rate', entry.kind)
+    const { kind } = entry
+    if (BY_GUEST.has(kind) && this.#guests.take(sandbox) > 0) return this.lose(sandbox, 'rate', kind)
+    if (PROCESSES.has(kind) && this.#guests.take(`${sandbox} processes`) > 0) return this.lose(sandbox, 'rate', kind)
     const { type, data, bytes } = recordEvent(entry, step)
     if (this.#closed || this.#bytes + bytes > this.#options.memoryBytes) return this.lose(sandbox, 'memory', entry.kind)
     this.#bytes += bytes
@@ -100,8 +104,8 @@ export class Records implements RecordSink {
   }
 
   /** Something happened that the record does not have. */
-  lose(sandbox: SandboxId, reason: LossReason, kind: RecordEntry['kind']): void {
-    this.#losses.add(sandbox, reason, kind)
+  lose(sandbox: SandboxId, reason: LossReason, kind: RecordEntry['kind'], count = 1): void {
+    this.#losses.add(sandbox, reason, kind, count)
     this.#wake(this.#options.delayMs)
   }
 

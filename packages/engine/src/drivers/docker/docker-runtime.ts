@@ -26,6 +26,7 @@ const CAPABILITIES: Capabilities = {
   volumes: false,
   // The engine gives a container no capability that its commands would not have.
   narrowing: false,
+  processRecord: false,
   hostTemplate: true,
   limits: {
     cpus: 'enforced',

@@ -4,11 +4,10 @@ import type { Limits } from '@hearth/contract'
 import type { MemoryCapture, SnapshotManifest } from '../../store/snapshot-manifest.ts'
 import type { LaunchPlan } from '../launch-plan.ts'
 import type { CaptureInput, RestoreInput, RuntimeContext, RuntimeMemory } from '../link-runtime.ts'
-import { stagePath } from '../staging/staged-root.ts'
 import { AheadStock } from './ahead-stock.ts'
 import { checkFacts, hostFacts } from './checkpoint-facts.ts'
 import { isLoopMount } from './loop-mount.ts'
-import { CONTAINER, planRestore, type Runsc } from './runsc-plan.ts'
+import { kernelSocket, planRestore, type Runsc } from './runsc-plan.ts'
 import { controlSocket, takeCheckpoint } from './take-checkpoint.ts'
 
 /** Memory of gVisor sandboxes, by its own checkpoints. */
@@ -38,9 +37,8 @@ export class GvisorMemory implements RuntimeMemory {
   ): Promise<{ pausedMs: number; memory: MemoryCapture }> {
     const { paths, facts } = context
     const memory = join(directory, 'memory')
-    const state = join(stagePath(sandboxDirectory, facts.root), 'state')
     const [socket, kernel, direct] = await Promise.all([
-      controlSocket(sandboxDirectory, join(state, `runsc-${CONTAINER}.sock`)),
+      controlSocket(sandboxDirectory, kernelSocket(sandboxDirectory, facts.root)),
       this.#runsc(context).then((runsc) => hostFacts(runsc, paths.guest)),
       isLoopMount(paths.store),
       mkdir(memory, { mode: 0o700 }),

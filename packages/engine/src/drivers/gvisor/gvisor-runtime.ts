@@ -8,8 +8,10 @@ import { findProgram } from '../staging/programs.ts'
 import { limitNotes, namespaceCapabilities } from '../staging/rung-capabilities.ts'
 import { tryLaunch, type Trial } from '../staging/try-launch.ts'
 import { GvisorMemory } from './gvisor-memory.ts'
-import { PLATFORMS, planRun, type Platform, type Runsc } from './runsc-plan.ts'
+import { kernelSocket, PLATFORMS, planRun, type Platform, type Runsc } from './runsc-plan.ts'
 import { OLDEST_RUNSC, runscDate } from './runsc-version.ts'
+import { controlSocket } from './take-checkpoint.ts'
+import { traceProcesses } from './trace-processes.ts'
 
 const INSTALL = 'apt-get install runsc'
 const INSTALL_NEWER = 'apt-get install -t bookworm-backports runsc'
@@ -60,6 +62,15 @@ export class GvisorRuntime implements LinkRuntime {
     return await planRun(await this.#runsc(context), input, context)
   }
 
+  async *traceProcesses(
+    sandboxDirectory: string,
+    { facts, paths }: RuntimeContext,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const socket = await controlSocket(sandboxDirectory, kernelSocket(sandboxDirectory, facts.root))
+    yield* traceProcesses(paths.guest, socket, signal)
+  }
+
   /** The first platform on which a sandbox really starts. Found once; a failure is not remembered. */
   #choosePlatform(context: RuntimeContext): Promise<Working> {
     this.#platform ??= this.#firstWorking(context)
@@ -100,6 +111,6 @@ export class GvisorRuntime implements LinkRuntime {
 /** RLIMIT_NPROC holds with and without cgroups. */
 function capabilities({ facts }: RuntimeContext, features: number): Capabilities {
   const base = namespaceCapabilities(facts, features)
-  // runsc refuses to restore where it is not root of its own.
-  return { ...base, memory: facts.root, limits: { ...base.limits, pids: 'enforced' } }
+  // runsc refuses to restore where it is not root of its own; its control socket lies where only root looks.
+  return { ...base, memory: facts.root, processRecord: facts.root, limits: { ...base.limits, pids: 'enforced' } }
 }

@@ -7,7 +7,7 @@ import { stageBundle, type StagedBundle } from '../oci/staged-bundle.ts'
 import type { OciSeccomp } from '../seccomp/to-oci-seccomp.ts'
 import { requireArchitecture } from '../seccomp/syscall-numbers.ts'
 import { toGvisorSeccomp } from '../seccomp/to-gvisor-seccomp.ts'
-import { enteredNamespace, type StagedRoot } from '../staging/staged-root.ts'
+import { enteredNamespace, stagePath, type StagedRoot } from '../staging/staged-root.ts'
 
 /** In order of preference. Never kvm: the rung must not need it, and nested it is not a stronger boundary. */
 export const PLATFORMS = ['systrap', 'ptrace'] as const
@@ -56,6 +56,11 @@ export async function planRestore(runsc: Runsc, input: RestoreInput, context: Ru
     [{ kind: 'mkdir', path: image, mode: 0o755 }, showImage(input, image)],
   )
   return { ...plan, restored: true }
+}
+
+/** Where the kernel of a sandbox can be spoken to, as its runtime sees it. */
+export function kernelSocket(sandboxDirectory: string, root: boolean): string {
+  return join(stagePath(sandboxDirectory, root), 'state', `runsc-${CONTAINER}.sock`)
 }
 
 export function imagePath(stage: string): string {

@@ -76,6 +76,7 @@ function capabilities(parts: FoundParts, context: RuntimeContext): Capabilities 
     memory: parts.qemu.privateMemory,
     volumes: false,
     narrowing: true,
+    processRecord: true,
     hostTemplate: false,
     limits: {
       // Without a cgroup a machine has whole processors.

@@ -35,6 +35,7 @@ export class SimulatedDriver implements Driver {
         memory: false,
         volumes: false,
         narrowing: true,
+        processRecord: false,
         hostTemplate: true,
         limits: {
           cpus: 'none',

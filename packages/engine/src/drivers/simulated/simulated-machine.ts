@@ -97,6 +97,10 @@ export class SimulatedMachine implements Machine {
     return watch
   }
 
+  async watchProcesses(): Promise<never> {
+    throw new HearthError('capability_unsupported', 'the simulated rung has no processes')
+  }
+
   async connect(): Promise<PortConnection> {
     throw new HearthError('capability_unsupported', 'the simulated rung has no ports')
   }

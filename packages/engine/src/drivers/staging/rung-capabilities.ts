@@ -20,6 +20,8 @@ export function namespaceCapabilities({ root, cgroups }: HostFacts, features: nu
     memory: false,
     volumes: true,
     narrowing: (features & OWN_NETWORKS) !== 0,
+    // The kernel is the host's: what it tells of processes, it tells of those of everybody, and to the host's root alone.
+    processRecord: false,
     hostTemplate: true,
     limits: {
       cpus: whenCounted(by('cpu'), 'none'),
