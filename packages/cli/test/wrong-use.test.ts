@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SCOPES } from '@hearth/contract'
 import { HearthCommand } from './hearth-command.ts'
 
 let hearth: HearthCommand
@@ -57,5 +58,13 @@ describe('help', () => {
 
   it('tells the version', async () => {
     expect(await hearth.run(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
+  })
+})
+
+describe('help', () => {
+  it('names every scope that a key can have', async () => {
+    const { stdout } = await hearth.run(['key', 'create', '--help'])
+    const [, scopes = ''] = /--scope <name> ([^(]+)/.exec(stdout) ?? []
+    expect(scopes.split(/,|\bor\b/).map((name) => name.trim())).toEqual([...SCOPES])
   })
 })

@@ -6,6 +6,7 @@ import { openConnection, type HearthOptions } from './options.ts'
 import { Pool } from './pool.ts'
 import { Secrets } from './secrets.ts'
 import { Runs } from './runs/runs.ts'
+import { CreateProgress } from './sandboxes/create-progress.ts'
 import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
@@ -19,6 +20,8 @@ import { Workspaces } from './workspaces/workspaces.ts'
 export interface CreateOptions {
   /** The same key with the same spec gives the same sandbox. Default: one of its own for each call. */
   readonly idempotencyKey?: string
+  /** Told what the server does while it takes long, such as the lines of a template that is built. Needs a key that may read sandboxes. */
+  readonly onProgress?: (line: string) => void
   readonly signal?: AbortSignal
 }
 
@@ -64,15 +67,13 @@ export class Hearth {
 
   /** A new sandbox of a template, or with `from` of a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */
   async create(spec: CreateSandbox = {}, options: CreateOptions = {}): Promise<RemoteSandbox> {
-    const view = await this.#connection.http.json<SandboxView>({
-      method: 'POST',
-      path: '/sandboxes',
-      headers: { 'idempotency-key': options.idempotencyKey ?? crypto.randomUUID() },
-      json: spec,
-      signal: options.signal,
-      repeatable: true,
-      timeoutMs: null,
-    })
+    const { idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
+    const requestId = crypto.randomUUID()
+    const following = onProgress === undefined ? null : new CreateProgress(this.#connection, requestId, onProgress)
+    const call = { method: 'POST', path: '/sandboxes', json: spec, signal, repeatable: true, timeoutMs: null } as const
+    const asked = following === null ? {} : { 'x-request-id': requestId }
+    const headers = { 'idempotency-key': idempotencyKey, ...asked }
+    const view = await this.#connection.http.json<SandboxView>({ ...call, headers }).finally(() => following?.stop())
     return new RemoteSandbox(view, this.#connection)
   }
 

@@ -2,6 +2,7 @@ import { interruptible } from '../interruptible.ts'
 import { createSpecOf, type CreateOptions } from '../options/create-options.ts'
 import { invocation } from '../output/invocation.ts'
 import { presentOne } from '../output/present.ts'
+import { printable } from '../output/printable.ts'
 import { Progress } from '../output/progress.ts'
 import { sandboxView } from '../output/sandbox-view.ts'
 import { table } from '../output/table.ts'
@@ -18,7 +19,9 @@ export async function create(options: CreateOptions & ServerOptions): Promise<nu
       const from = options.from === undefined ? {} : { from: (await findSnapshot(hearth, options.from, signal)).id }
       const { workspace: word } = options
       const workspace = word === undefined ? {} : { workspace: await workspaceOf(hearth, word, { signal }) }
-      const { details } = await hearth.create({ ...createSpecOf(options), ...from, ...workspace }, { signal })
+      const onProgress = (line: string): void => progress.say(printable(line))
+      const spec = { ...createSpecOf(options), ...from, ...workspace }
+      const { details } = await hearth.create(spec, { signal, ...(progress.shown ? { onProgress } : {}) })
       progress.stop()
       const people = (): string => table([sandboxView.header, sandboxView.row(details)])
       await presentOne(options, { id: details.id, json: details, people })

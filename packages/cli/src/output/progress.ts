@@ -15,6 +15,11 @@ export class Progress implements Disposable {
     this.say = quiet ? () => undefined : this.say.bind(this)
   }
 
+  /** Whether anybody sees it turn. */
+  get shown(): boolean {
+    return this.#timer !== null
+  }
+
   say(line: string): void {
     this.#line = line.trimEnd()
     if (!this.#terminal) process.stderr.write(`${this.#line}\n`)
@@ -36,7 +41,9 @@ export class Progress implements Disposable {
     if (elapsed < QUIET_MS || this.#line === '') return
     const frame = FRAMES[Math.floor(elapsed / 100) % FRAMES.length] ?? ''
     const text = `${frame} ${this.#line} (${Math.floor(elapsed / 1000)} s)`
-    process.stderr.write(`\r\u001b[K${text.slice(0, Math.max(10, process.stderr.columns - 1))}`)
+    // Some terminals do not say how wide they are.
+    const columns = process.stderr.columns || 80
+    process.stderr.write(`\r\u001b[K${text.slice(0, Math.max(10, columns - 1))}`)
     this.#drawn = true
   }
 }

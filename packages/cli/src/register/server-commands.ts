@@ -36,7 +36,7 @@ function addKey(program: Command, finish: Finish): void {
     .argument('<name>', 'what it is for')
     .option(
       '--scope <name>',
-      'sandbox:read, sandbox:write, sandbox:persistent, exec, files, ports, secrets, keys or admin (repeatable; default: what your own key may)',
+      'sandbox:read, sandbox:write, sandbox:persistent, exec, files, ports, secrets, workspaces, runs, keys, admin or operator (repeatable; default: what your own key may)',
       collectWord,
     )
     .option('--expires <duration>', 'it ends after this time, like 30d', parseDuration)

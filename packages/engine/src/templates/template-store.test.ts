@@ -59,11 +59,16 @@ async function waitFor(condition: () => boolean): Promise<void> {
 }
 
 describe('template store', () => {
-  it('builds once for many callers of one process', async () => {
+  it('builds once for many callers of one process, and tells each of them', async () => {
     const store = open()
-    const templates = await Promise.all(Array.from({ length: 5 }, async () => await store.resolve(name())))
+    const heard: string[][] = Array.from({ length: 5 }, () => [])
+    const templates = await Promise.all(
+      heard.map(async (lines) => await store.resolve(name(), { progress: (line) => lines.push(line) })),
+    )
     expect(new Set(templates.map(({ digest }) => digest)).size).toBe(1)
     expect(fetched).toBe(ONE_PULL)
+    expect(heard[0]?.length).toBeGreaterThan(0)
+    for (const lines of heard) expect(lines).toEqual(heard[0])
   })
 
   it('builds once for several processes', { timeout: 30_000 }, async () => {

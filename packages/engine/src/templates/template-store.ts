@@ -158,9 +158,9 @@ export class TemplateStore {
   async #share(name: string, source: TemplateSource, force: boolean, options: ResolveOptions): Promise<Template> {
     let task = this.#building.get(name)
     if (task === undefined || task.abandoned) {
-      const started = new SharedTask(async (signal) => {
+      const started = new SharedTask(async (signal, progress) => {
         try {
-          return await this.#buildOnce(name, source, force, options.progress ?? (() => undefined), signal)
+          return await this.#buildOnce(name, source, force, progress, signal)
         } finally {
           if (this.#building.get(name) === started) this.#building.delete(name)
         }
@@ -168,7 +168,7 @@ export class TemplateStore {
       task = started
       this.#building.set(name, started)
     }
-    return await task.wait(options.signal)
+    return await task.wait(options.signal, options.progress)
   }
 
   async #buildOnce(

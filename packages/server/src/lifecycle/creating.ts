@@ -2,8 +2,9 @@ import { ERROR_CODES, HearthError, type ErrorCode } from '@hearth/contract'
 import { createWithinQuota, type Operation, type SandboxRecord } from '../state/index.ts'
 import type { SandboxKey } from '../control-plane.ts'
 import type { Context } from './context.ts'
-import { engineSpec, launchOptions, type PlannedCreate } from './create-request.ts'
+import type { PlannedCreate } from './create-request.ts'
 import type { EarlyLaunch } from './early-launches.ts'
+import { launchMachine } from './launch-machine.ts'
 import { underLease } from './lease.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { attachMachine } from './machine-end.ts'
@@ -134,9 +135,7 @@ async function launch(
   operation: Operation,
   { signal, early }: { readonly signal: AbortSignal; readonly early: EarlyLaunch | null },
 ): Promise<SandboxRecord> {
-  const machine = await (early === null
-    ? context.hearth.create(engineSpec(live.record.spec), { ...launchOptions(live.record), signal })
-    : early.machine(signal))
+  const machine = await (early === null ? launchMachine(context, live.record, signal) : early.machine(signal))
   context.step('create:launched')
   const expiresAt = await settleDeadline(live.record, machine)
   const { rung, driver, template, limits } = machine.info

@@ -1,19 +1,22 @@
 import type { SandboxId } from '@hearth/contract'
-import type { EmbeddedSandbox, Hearth } from '@hearth/engine'
-import { engineSpec, launchOptions, type PlannedCreate } from './create-request.ts'
+import type { EmbeddedSandbox } from '@hearth/engine'
+import type { PlannedCreate } from './create-request.ts'
+
+/** Starts the machine of a row. */
+export type Launch = (row: PlannedCreate['row'], signal: AbortSignal) => Promise<EmbeddedSandbox>
 
 /**
  * Machines that start while their rows are being written, since the one waits for the kernel and the other for the database. Until its
  * row is there nobody knows of such a machine: a server that dies meanwhile leaves one without a row, which the next start removes.
  */
 export class EarlyLaunches {
-  readonly #hearth: Hearth
+  readonly #launch: Launch
   readonly #underWay = new Set<SandboxId>()
   /** Tenants whose last create was refused: they would start machines that they may not have. */
   readonly #refused = new Set<string>()
 
-  constructor(hearth: Hearth) {
-    this.#hearth = hearth
+  constructor(launch: Launch) {
+    this.#launch = launch
   }
 
   /** True while it is being made: nobody must take it for one that was left. */
@@ -28,7 +31,7 @@ export class EarlyLaunches {
   start({ row }: PlannedCreate): EarlyLaunch | null {
     if ((row.spec.volumes ?? []).length > 0) return null
     if ((row.originId ?? null) !== null || this.#refused.has(row.tenantId)) return null
-    const launch = new EarlyLaunch(this.#hearth, row)
+    const launch = new EarlyLaunch(this.#launch, row)
     this.#underWay.add(row.id)
     const over = (): void => void this.#underWay.delete(row.id)
     launch.settled.then(over, over)
@@ -46,8 +49,8 @@ export class EarlyLaunch {
   readonly #abort = new AbortController()
   readonly settled: Promise<EmbeddedSandbox>
 
-  constructor(hearth: Hearth, row: PlannedCreate['row']) {
-    this.settled = hearth.create(engineSpec(row.spec), { ...launchOptions(row), signal: this.#abort.signal })
+  constructor(launch: Launch, row: PlannedCreate['row']) {
+    this.settled = launch(row, this.#abort.signal)
     // Whoever waits for the machine is told.
     this.settled.catch(() => undefined)
   }

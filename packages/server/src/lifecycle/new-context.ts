@@ -4,6 +4,7 @@ import { Admission, measureHost } from './admission.ts'
 import type { Context } from './context.ts'
 import { EarlyLaunches } from './early-launches.ts'
 import { becomeIdle, expireAsleep } from './idling.ts'
+import { launchMachine } from './launch-machine.ts'
 import { LiveSandboxes } from './live-sandboxes.ts'
 import type { LocalControlPlaneOptions } from './local-control-plane.ts'
 import { endMadeBy } from './orphans.ts'
@@ -33,7 +34,7 @@ export function newContext(options: LocalControlPlaneOptions, hostId: string): C
       },
     }),
     admission: new Admission(() => measureHost(hearth.paths.home, hearth.pool.heldBytes), options.admission),
-    early: new EarlyLaunches(hearth),
+    early: new EarlyLaunches((row, signal) => launchMachine(context, row, signal)),
     records: options.records ?? new Records(store, { onProblem: report }),
     underWay,
     snapshotsInWork: new Set(),
