@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { resumeAgent, ScriptedModel, startAgent, workOn, type AgentResult, type Script } from '@hearth/agent'
 import { newId } from '@hearth/contract'
 import type { AgentEvent, Hearth, RemoteSandbox, RunId, RunLease } from '@hearth/sdk'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { CarefulModel, EFFECTS } from '../packages/agent/test/support/careful-model.ts'
 import { ApiProcess } from './support/api-process.ts'
 
@@ -128,7 +128,7 @@ describe('an agent whose run a server keeps', () => {
     const lease = await newRun()
     const stateDirectory = join(directory, lease.run)
     const script = [
-      bash('echo begun >> /tmp/marks; sleep 2; echo ended >> /tmp/marks'),
+      bash('echo begun >> /tmp/marks; sleep 30; echo ended >> /tmp/marks'),
       bash('echo more > file'),
       SUBMIT,
     ]
@@ -137,7 +137,7 @@ describe('an agent whose run a server keeps', () => {
       () => null,
       (error: Error) => error.message,
     )
-    for await (const { type } of hearth.runs.follow(lease.run)) if (type === 'tool_started') break
+    await vi.waitFor(async () => expect(await sandbox.files.readText('/tmp/marks')).toBe('begun\n'), 30_000)
     const taken = await hearth.runs.take(lease.run, { owner: 'second', force: true })
     const result = await workOn(
       { keeper: hearth.runs, lease: taken },

@@ -108,6 +108,7 @@ it.each([
   [['ID:relative', '/tmp/x'], 1, /must be absolute/],
   [['ID:/etc', '/dev/null'], 1, /is not a directory/],
   [['ID:/dev/null', '-'], 1, /is a device/],
+  [['ID:/etc/passwd', '-', '--json'], 1, /--json and - exclude each other/],
   [['ID:/etc'], 2, /missing required argument 'to'/],
 ])('refuses %j', async (args, code, message) => {
   const result = await cp(...args.map((word) => word.replace('ID', id)))

@@ -75,6 +75,8 @@ describe('the life of a sandbox', () => {
     expect((await hearth.run(['resume', id])).stdout).toBe(`${id}\n`)
     const { expiresAt } = await hearth.json<{ expiresAt: string }>(['renew', '--json', id, '--ttl', '3h'])
     expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(2.9 * 3_600_000)
+    const mistaken = await hearth.run(['renew', id, '10m'])
+    expect(mistaken).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('--ttl 10m') })
     expect(await hearth.json(['stats', '--json', id])).toMatchObject({ id, memoryLimitBytes: 256 * 1024 ** 2 })
     expect((await hearth.run(['stats'])).stdout).toMatch(/^ID +MEMORY +CPU TIME +PROCESSES +DISK +UP\nsb_/)
   })

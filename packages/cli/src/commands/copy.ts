@@ -22,6 +22,11 @@ export async function copy(from: string, to: string, options: CopyOptions): Prom
       suggestion: 'Write one of them as ID:/path.',
     })
   }
+  if (target.kind === 'standard' && options.json === true) {
+    throw new HearthError('invalid_request', '--json and - exclude each other', {
+      suggestion: 'Copy into a file, or leave --json out: standard output is what is copied.',
+    })
+  }
   using progress = new CopyProgress(options.quiet === true || options.json === true)
   const place = await withServer(options, async (hearth) => {
     return await put(hearth, await open(hearth, source, progress), target, options, progress)

@@ -1,4 +1,4 @@
-import type { RemoteSandbox, SandboxDetails, SleepOptions, Stats } from '@hearth/sdk'
+import { HearthError, type RemoteSandbox, type SandboxDetails, type SleepOptions, type Stats } from '@hearth/sdk'
 import { allOf } from '../all-of.ts'
 import { presentList, presentOne, type View } from '../output/present.ts'
 import { sandboxFacts, sandboxView, sleepText } from '../output/sandbox-view.ts'
@@ -44,6 +44,12 @@ const sleepView: View<SandboxDetails> = {
 }
 
 export async function renew(names: readonly string[], options: ServerOptions & { ttl?: number }): Promise<number> {
+  const duration = names.find((name) => /^\d+(ms|s|m|h|d)$/.test(name))
+  if (duration !== undefined) {
+    throw new HearthError('invalid_request', `${duration} is a duration, and no sandbox`, {
+      suggestion: `Write \`--ttl ${duration}\`.`,
+    })
+  }
   return await change(names, options, (sandbox) => sandbox.renew(options.ttl ?? DEFAULT_TTL_MS), sandboxView)
 }
 
