@@ -28,6 +28,8 @@ function rank({ moduleId }: TestSpecification): number {
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Much of what is tested waits: more than one at a time also on a machine of two processors.
+    maxWorkers: 2,
     // Machines that are started ahead would take the processor from what is tested; who tests them turns it on.
     env: { HEARTH_POOL: 'off' },
     sequence: { sequencer: LongFirst },
@@ -47,7 +49,6 @@ export default defineConfig({
         test: {
           name: 'sandboxes',
           include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
-          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 180_000,
           sequence: { groupOrder: 1 },
