@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { cgroupMark } from '../../packages/engine/src/host/cgroups.ts'
 import { ProcessTracker } from './process-tracker.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 
@@ -8,7 +9,7 @@ export interface Inventory {
   /** Command lines of what this process started, directly or not. */
   readonly processes: readonly string[]
   readonly mounts: readonly string[]
-  /** Those that nothing runs in. One that is in use may belong to another Hearth on this host. */
+  /** Those of this home that nothing runs in. */
   readonly emptyCgroups: readonly string[]
   readonly directories: readonly string[]
 }
@@ -22,22 +23,26 @@ export function takeInventory(home: string): Inventory {
     mounts: readFileSync('/proc/self/mounts', 'utf8')
       .split('\n')
       .filter((line) => line.includes(home)),
-    emptyCgroups: emptyCgroups(),
+    emptyCgroups: emptyCgroups(cgroupMark(home)),
     directories: ['sandboxes', 'ids', 'store/areas'].flatMap((name) =>
       list(`${home}/${name}`).map((entry) => `${name}/${entry}`),
     ),
   }
 }
 
-function emptyCgroups(): string[] {
+function emptyCgroups(mark: string): string[] {
   const mounts = readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
     .map((line) => line.split(' '))
     .filter(([, , type]) => type === 'cgroup' || type === 'cgroup2')
     .map(([, path]) => path ?? '')
   return mounts
-    .flatMap((mount) => list(`${mount}/hearth`).map((name) => `${mount}/hearth/${name}`))
-    .filter((path) => /[0-9a-f]{20}$/.test(path) && isEmpty(path))
+    .flatMap((mount) =>
+      list(`${mount}/hearth`)
+        .filter((name) => name.startsWith(mark))
+        .map((name) => `${mount}/hearth/${name}`),
+    )
+    .filter(isEmpty)
 }
 
 function isEmpty(cgroup: string): boolean {
@@ -62,15 +67,9 @@ function list(directory: string): string[] {
 export async function eventuallyEqual(take: () => Inventory, expected: Inventory, timeoutMs = 5000): Promise<void> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
-    const found = onlyNew(take(), expected)
+    const found = take()
     if (JSON.stringify(found) === JSON.stringify(expected)) return
     if (Date.now() > deadline) return expect(found).toEqual(expected)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-}
-
-/** A control group that was there before may go at any time: another Hearth made it. */
-function onlyNew(found: Inventory, before: Inventory): Inventory {
-  const added = found.emptyCgroups.filter((path) => !before.emptyCgroups.includes(path))
-  return { ...found, emptyCgroups: [...before.emptyCgroups, ...added] }
 }

@@ -23,7 +23,7 @@ export class DriverRegistry {
   #probed: Promise<ProbedDriver[]> | null = null
 
   constructor(paths: HostPaths, facts: HostFacts, spares: number) {
-    const cgroups = new Cgroups(facts.cgroups)
+    const cgroups = new Cgroups(facts.cgroups, paths.home)
     this.services = {
       paths,
       facts,

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,12 +15,19 @@ export interface SandboxCgroup {
 const PIDS_HEADROOM = 32
 const CPU_PERIOD_MICROSECONDS = 100_000
 
+/** What the names of all cgroups of a home begin with: several homes share the hierarchies of a host. */
+export function cgroupMark(home: string): string {
+  return hash('sha256', home).slice(0, 8)
+}
+
 /** Names new cgroups and knows what to write into them. The keeper makes and joins them, off the hot path. */
 export class Cgroups {
   readonly #hierarchy: CgroupHierarchy
+  readonly #mark: string
 
-  constructor(hierarchy: CgroupHierarchy) {
+  constructor(hierarchy: CgroupHierarchy, home: string) {
     this.#hierarchy = hierarchy
+    this.#mark = cgroupMark(home)
   }
 
   /** Delegates the controllers to our own level. Needed once per process on v2; v1 has nothing to delegate. */
@@ -34,7 +41,7 @@ export class Cgroups {
   }
 
   newName(): SandboxCgroup {
-    const name = randomBytes(10).toString('hex')
+    const name = this.#mark + randomBytes(6).toString('hex')
     return { directories: this.parents().map((parent) => join(parent, name)) }
   }
 
