@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HearthError, RUNGS, type Sandbox } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
-import { expectRefusal } from '@hearth/testing'
+import { eventually, expectRefusal } from '@hearth/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventuallyEqual, takeInventory, type Inventory } from './support/inventory.ts'
 
@@ -36,6 +36,8 @@ for (const rung of rungs) {
 
     beforeAll(async () => {
       await (await hearth.create({ rung, template: 'host' })).kill()
+      // One that is ending has no command line any more.
+      await eventually('nothing is ending', () => !takeInventory(home).processes.includes(''))
       before = takeInventory(home)
     })
 
