@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { BOUNDS } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { HearthCommand } from './hearth-command.ts'
 
@@ -97,7 +98,9 @@ describe('hearth agent', () => {
       2,
       expect.stringMatching(/'--delegate.*' cannot be used with option '--best-of/),
     ])
-    expect((await hearth.run([...words, '--delegate', '9'])).stderr).toMatch(/levels from 1 to 8/)
+    expect((await hearth.run([...words, '--delegate', '9'])).stderr).toContain(
+      `levels from 1 to ${BOUNDS.delegationDepth}.`,
+    )
   })
 
   it('says that a key is missing', async () => {

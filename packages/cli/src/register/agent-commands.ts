@@ -1,5 +1,4 @@
 import type { Prices } from '@hearth/agent'
-import { BOUNDS } from '@hearth/contract'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { AgentCommandOptions } from '../commands/agent.ts'
 import type { BestOfCommandOptions } from '../commands/search/best-of.ts'
@@ -12,6 +11,8 @@ import { examples, remote, type Finish } from './common.ts'
 import { addBestOfOptions } from './search-commands.ts'
 
 const RUN = 'its id, or at least 4 characters of the beginning or end of it'
+/** As the contract has it, which `--help` does not wait for. */
+const MOST_LEVELS = 8
 const loadRuns = () => import('../commands/agent-runs.ts')
 const loadResume = () => import('../commands/agent-resume.ts')
 
@@ -139,8 +140,8 @@ function collectPrice(text: string, previous: Prices = {}): Prices {
 }
 
 function parseDepth(text: string): number {
-  if (/^\d$/.test(text) && Number(text) >= 1 && Number(text) <= BOUNDS.delegationDepth) return Number(text)
-  throw new InvalidArgumentError(`It must be a number of levels from 1 to ${BOUNDS.delegationDepth}.`)
+  if (/^\d$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_LEVELS) return Number(text)
+  throw new InvalidArgumentError(`It must be a number of levels from 1 to ${MOST_LEVELS}.`)
 }
 
 function parseDollars(text: string): number {
