@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../packages/engine/src/testing/free-port.ts'
 
 const START_MS = 5000
 
@@ -32,15 +33,6 @@ export async function startConnectProxy(): Promise<ConnectProxy | null> {
   if (await Promise.race([failed, listens(port)])) return { port, [Symbol.asyncDispose]: end }
   await end()
   return null
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function listens(port: number): Promise<boolean> {

@@ -41,12 +41,6 @@ async function line(...args: string[]): Promise<string> {
   return only
 }
 
-async function failure(...args: string[]): Promise<{ code: string; suggestion: string }> {
-  const { code, stderr } = await hearth.run([...args, '--json'])
-  expect(code).toBe(1)
-  return (JSON.parse(stderr) as { error: { code: string; suggestion: string } }).error
-}
-
 describe('fork, diff, merge and tree', () => {
   it('tries in two copies and takes one back', async () => {
     const forked = await hearth.json<{ children: { id: string }[] }>([
@@ -120,8 +114,8 @@ describe('fork, diff, merge and tree', () => {
       { id: child, parent: id, state: 'deleted' },
       { id: grandchild, parent: child },
     ])
-    expect(await failure('merge', id, other)).toMatchObject({ suggestion: expect.stringMatching(/./) })
-    expect(await failure('fork', id, '--memory', 'required')).toMatchObject({ code: 'memory_unsupported' })
+    expect(await hearth.failure('merge', id, other)).toMatchObject({ suggestion: expect.stringMatching(/./) })
+    expect(await hearth.failure('fork', id, '--memory', 'required')).toMatchObject({ code: 'memory_unsupported' })
     expect((await hearth.run(['fork', id, '--memory', 'some'])).code).toBe(2)
     expect((await hearth.run(['fork', id, '-n', '0'])).code).toBe(2)
     await remove(grandchild, other)
@@ -150,16 +144,16 @@ describe('snapshots', () => {
       expect(await lines('snapshot', 'get', '-q', name)).toEqual([made.id])
     }
     expect((await hearth.run(['snapshot', 'get', 'prepared'])).stdout).toMatch(/^name +prepared\n.*^processes +none/ms)
-    expect(await failure('snapshot', 'get', 'nothing')).toMatchObject({ code: 'snapshot_not_found' })
-    expect(await failure('snapshot', 'get', made.id.slice(0, 7))).toMatchObject({ code: 'invalid_request' })
+    expect(await hearth.failure('snapshot', 'get', 'nothing')).toMatchObject({ code: 'snapshot_not_found' })
+    expect(await hearth.failure('snapshot', 'get', made.id.slice(0, 7))).toMatchObject({ code: 'invalid_request' })
 
     await inside(id, 'echo later > /tmp/later')
     expect(await lines('diff', id, '-q', '--since', 'prepared', '--path', '/tmp/later')).toEqual(['/tmp/later'])
-    expect(await failure('snapshot', 'create', id, '--name', 'prepared')).toMatchObject({
+    expect(await hearth.failure('snapshot', 'create', id, '--name', 'prepared')).toMatchObject({
       code: 'conflict',
       suggestion: expect.stringContaining('hearth snapshot rm prepared'),
     })
-    const required = await failure('create', '--from', 'prepared', '--memory', 'required')
+    const required = await hearth.failure('create', '--from', 'prepared', '--memory', 'required')
     expect(required).toMatchObject({ code: 'memory_unsupported' })
     expect((await hearth.run(['create', '--from', 'prepared', '--memory', 'some'])).code).toBe(2)
     const copy = await line('create', '-q', '--from', 'prepared', '--memory', 'none', '--memory', '128M')
@@ -169,7 +163,7 @@ describe('snapshots', () => {
       limits: { memoryBytes: 128 * 1024 ** 2 },
     })
     expect(await inside(copy, 'ls /tmp/work')).toContain('shared')
-    expect(await failure('snapshot', 'rm', 'prepared')).toMatchObject({ code: 'snapshot_in_use' })
+    expect(await hearth.failure('snapshot', 'rm', 'prepared')).toMatchObject({ code: 'snapshot_in_use' })
     await remove(copy)
     const removed = await hearth.run(['snapshot', 'rm', 'nothing', 'prepared', second])
     expect(removed).toMatchObject({ code: 1, stdout: `${made.id}\n${second}\n` })
@@ -185,7 +179,7 @@ describe('snapshots', () => {
     expect(await stat(file)).toMatchObject({ size: told.bytes, mode: 0o100600 })
     const piped = await hearth.run(['snapshot', 'export', 'out', '-'])
     expect(piped.bytes).toHaveLength(told.bytes)
-    expect(await failure('snapshot', 'export', 'out', file, '--max-size', '0.01K')).toMatchObject({
+    expect(await hearth.failure('snapshot', 'export', 'out', file, '--max-size', '0.01K')).toMatchObject({
       code: 'file_failed',
     })
     expect(await readdir(join(hearth.home, 'files'))).toEqual(['out.snapshot'])
@@ -203,8 +197,8 @@ describe('snapshots', () => {
     const copy = (await client.create({ from: 'in' })).id
     expect(await inside(copy, 'ls /tmp/work')).toContain('shared')
     await writeFile(file, half)
-    expect(await failure('snapshot', 'import', file)).toMatchObject({ code: 'snapshot_corrupt' })
-    expect(await failure('snapshot', 'import', hearth.home)).toMatchObject({ code: 'is_a_directory' })
+    expect(await hearth.failure('snapshot', 'import', file)).toMatchObject({ code: 'snapshot_corrupt' })
+    expect(await hearth.failure('snapshot', 'import', hearth.home)).toMatchObject({ code: 'is_a_directory' })
     await remove(copy)
     await hearth.run(['snapshot', 'rm', ...(await lines('snapshot', 'ls', '-q'))])
     expect(await hearth.json(['snapshot', 'ls', '--json'])).toEqual([])

@@ -60,6 +60,20 @@ export class HearthCommand implements AsyncDisposable {
     return JSON.parse(stdout) as Value
   }
 
+  /** Runs it and expects success without a word on standard error. */
+  async output(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args)
+    if (code !== 0 || stderr !== '') throw new Error(`hearth ${args.join(' ')} ended with ${code}: ${stderr}`)
+    return stdout
+  }
+
+  /** Runs it and expects a failure, which it tells as JSON. */
+  async failure(...args: string[]): Promise<{ code: string; suggestion: string }> {
+    const { code, stderr } = await this.run([...args, '--json'])
+    if (code !== 1) throw new Error(`hearth ${args.join(' ')} ended with ${code} instead of 1: ${stderr}`)
+    return (JSON.parse(stderr) as { error: { code: string; suggestion: string } }).error
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.home, { recursive: true, force: true })
   }

@@ -24,67 +24,59 @@ function git(...args: string[]): string {
   return execFileSync('git', ['-C', repository, ...args], { encoding: 'utf8' })
 }
 
-async function output(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await hearth.run(args)
-  expect([code, stderr]).toEqual([0, ''])
-  return stdout
-}
-
-async function failure(...args: string[]): Promise<{ code: string; suggestion: string }> {
-  const { code, stderr } = await hearth.run([...args, '--json'])
-  expect(code).toBe(1)
-  return (JSON.parse(stderr) as { error: { code: string; suggestion: string } }).error
-}
-
 it('changes a repository in sandboxes, and pushes what came of it', { timeout: 60_000 }, async () => {
-  const known = (await output('repo', 'add', repository, '-q')).trim()
-  expect(await output('repo', 'ls')).toMatch(new RegExp(`^ID +STATE .*\n${known} +ready +main .*${repository}\n$`))
-  const id = (await output('workspace', 'create', repository, '--branch', 'fix', '-q')).trim()
-  expect(await output('workspace', 'status', id)).toMatch(/^nothing changed since the last commit/)
+  const known = (await hearth.output('repo', 'add', repository, '-q')).trim()
+  expect(await hearth.output('repo', 'ls')).toMatch(
+    new RegExp(`^ID +STATE .*\n${known} +ready +main .*${repository}\n$`),
+  )
+  const id = (await hearth.output('workspace', 'create', repository, '--branch', 'fix', '-q')).trim()
+  expect(await hearth.output('workspace', 'status', id)).toMatch(/^nothing changed since the last commit/)
   const first = await command.create('--workspace', id.slice(-6))
-  expect(await failure('create', '--workspace', id, '--rung', 'process')).toMatchObject({ code: 'workspace_in_use' })
-  await output('exec', first, '--', 'sh', '-c', 'cd /workspace && echo hello, world > greeting')
-  await output('rm', first)
-  expect(await output('workspace', 'status', id)).toMatch(/^there are changes [^]*\n\+1 +-1 +greeting\n$/)
-  expect(await output('workspace', 'diff', id)).toMatch(/^diff --git [^]*\n-hello\n\+hello, world\n$/)
-  expect(await output('workspace', 'diff', id, '--stat')).toBe('+1  -1  greeting\n')
+  expect(await hearth.failure('create', '--workspace', id, '--rung', 'process')).toMatchObject({
+    code: 'workspace_in_use',
+  })
+  await hearth.output('exec', first, '--', 'sh', '-c', 'cd /workspace && echo hello, world > greeting')
+  await hearth.output('rm', first)
+  expect(await hearth.output('workspace', 'status', id)).toMatch(/^there are changes [^]*\n\+1 +-1 +greeting\n$/)
+  expect(await hearth.output('workspace', 'diff', id)).toMatch(/^diff --git [^]*\n-hello\n\+hello, world\n$/)
+  expect(await hearth.output('workspace', 'diff', id, '--stat')).toBe('+1  -1  greeting\n')
   const author = ['--author', 'Grace <grace@example.com>']
-  const commit = (await output('workspace', 'commit', id, '-m', 'Greet the world', ...author)).trim()
-  expect(await output('workspace', 'commit', id, '-m', 'again')).toBe(`${commit} (nothing has changed since)\n`)
+  const commit = (await hearth.output('workspace', 'commit', id, '-m', 'Greet the world', ...author)).trim()
+  expect(await hearth.output('workspace', 'commit', id, '-m', 'again')).toBe(`${commit} (nothing has changed since)\n`)
   expect(await hearth.json(['workspace', 'push', id, '--json'])).toEqual({ branch: 'fix', commit })
   expect(git('log', '-1', '--format=%H %an %s', 'fix')).toBe(`${commit} Grace Greet the world\n`)
-  expect(await failure('workspace', 'pr', id, '--title', 'x')).toMatchObject({ code: 'repository_denied' })
-  expect(await output('workspace', 'get', id)).toMatch(new RegExp(`pushed +fix at ${commit}\n`))
+  expect(await hearth.failure('workspace', 'pr', id, '--title', 'x')).toMatchObject({ code: 'repository_denied' })
+  expect(await hearth.output('workspace', 'get', id)).toMatch(new RegExp(`pushed +fix at ${commit}\n`))
 
   const second = await command.create('--workspace', id)
-  expect(await output('exec', second, '--', 'cat', '/workspace/greeting')).toBe('hello, world\n')
-  await output('rm', second)
-  expect(await output('workspace', 'pin', id)).toMatch(/^ID +STATE .* PINNED .*\nws_\S+ +ready .* yes /)
-  expect(await output('workspace', 'gc', '--unused', '1ms')).not.toContain(id)
-  expect(await failure('repo', 'rm', known)).toMatchObject({ code: 'repository_in_use' })
-  expect(await output('repo', 'gc', '--unused', '1ms', '-q')).toBe('')
-  expect(await output('workspace', 'rm', id)).toBe(`${id}\n`)
-  expect(await output('repo', 'gc', '--unused', '1ms', '--dry-run', '-q')).toBe(`${known}\n`)
-  expect(await output('repo', 'gc', '--unused', '1ms', '-q')).toBe(`${known}\n`)
-  expect(await output('repo', 'fetch', known, '-q')).toBe(`${known}\n`)
-  expect(await output('repo', 'rm', repository)).toBe(`${known}\n`)
+  expect(await hearth.output('exec', second, '--', 'cat', '/workspace/greeting')).toBe('hello, world\n')
+  await hearth.output('rm', second)
+  expect(await hearth.output('workspace', 'pin', id)).toMatch(/^ID +STATE .* PINNED .*\nws_\S+ +ready .* yes /)
+  expect(await hearth.output('workspace', 'gc', '--unused', '1ms')).not.toContain(id)
+  expect(await hearth.failure('repo', 'rm', known)).toMatchObject({ code: 'repository_in_use' })
+  expect(await hearth.output('repo', 'gc', '--unused', '1ms', '-q')).toBe('')
+  expect(await hearth.output('workspace', 'rm', id)).toBe(`${id}\n`)
+  expect(await hearth.output('repo', 'gc', '--unused', '1ms', '--dry-run', '-q')).toBe(`${known}\n`)
+  expect(await hearth.output('repo', 'gc', '--unused', '1ms', '-q')).toBe(`${known}\n`)
+  expect(await hearth.output('repo', 'fetch', known, '-q')).toBe(`${known}\n`)
+  expect(await hearth.output('repo', 'rm', repository)).toBe(`${known}\n`)
 })
 
 it('makes a workspace together with its sandbox', async () => {
   const sandbox = await command.create('--workspace', repository)
-  expect(await output('exec', sandbox, '--', 'git', '-C', '/workspace', 'status', '--short')).toBe('')
+  expect(await hearth.output('exec', sandbox, '--', 'git', '-C', '/workspace', 'status', '--short')).toBe('')
   const [listed] = await hearth.json<{ id: string; sandbox: string }[]>(['workspace', 'ls', '--json'])
   expect(listed?.sandbox).toBe(sandbox)
-  expect(await failure('workspace', 'rm', listed?.id ?? '')).toMatchObject({ code: 'workspace_in_use' })
-  await output('rm', sandbox)
-  await output('workspace', 'rm', listed?.id ?? '')
+  expect(await hearth.failure('workspace', 'rm', listed?.id ?? '')).toMatchObject({ code: 'workspace_in_use' })
+  await hearth.output('rm', sandbox)
+  await hearth.output('workspace', 'rm', listed?.id ?? '')
 })
 
 it('says what is wrong', async () => {
-  expect(await failure('workspace', 'get', 'nothing')).toMatchObject({ code: 'workspace_not_found' })
-  expect(await failure('repo', 'get', 'nothing')).toMatchObject({ code: 'repository_not_found' })
-  expect(await failure('workspace', 'create', 'nothing')).toMatchObject({ code: 'repository_not_found' })
-  expect(await failure('create', '--workspace', 'nothing')).toMatchObject({ code: 'workspace_not_found' })
+  expect(await hearth.failure('workspace', 'get', 'nothing')).toMatchObject({ code: 'workspace_not_found' })
+  expect(await hearth.failure('repo', 'get', 'nothing')).toMatchObject({ code: 'repository_not_found' })
+  expect(await hearth.failure('workspace', 'create', 'nothing')).toMatchObject({ code: 'repository_not_found' })
+  expect(await hearth.failure('create', '--workspace', 'nothing')).toMatchObject({ code: 'workspace_not_found' })
   expect((await hearth.run(['workspace', 'commit', 'x'])).code).toBe(2)
   expect((await hearth.run(['repo', 'add', '.', '--forge', 'other'])).code).toBe(2)
 })
