@@ -214,7 +214,7 @@ x + 1`)
     await expect(sandbox.runCode('1', { context })).rejects.toThrow(/not found/)
     expect((await sandbox.listCodeContexts()).map(({ language }) => language)).toContain('python')
     expect((await sandbox.runCode('echo "$V"', { language: 'bash', envs: { V: 'w' } })).logs.stdout).toEqual(['w\n'])
-    await expect(sandbox.runCode('1', { language: 'java' })).rejects.toThrow(/501/)
+    await expect(sandbox.runCode('1', { language: 'cobol' })).rejects.toThrow(/501/)
   })
 
   test('sleeps and goes on, with what runs in it', async () => {

@@ -65,7 +65,7 @@ export interface Port {
   ready(options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<void>
 }
 
-export const CODE_LANGUAGES = ['python', 'javascript', 'bash'] as const
+export const CODE_LANGUAGES = ['python', 'javascript', 'bash', 'r', 'java'] as const
 export type CodeLanguage = (typeof CODE_LANGUAGES)[number]
 
 export interface RunCodeOptions {
@@ -76,7 +76,7 @@ export interface RunCodeOptions {
   readonly context?: string
   /** Names the step of the caller's work that it belongs to, in the record that a server keeps. */
   readonly step?: string
-  /** Ends the cell. In Python its context keeps what it had; other interpreters are started anew. */
+  /** Ends the cell. In Python and R its context keeps what it had; other interpreters are started anew. */
   readonly signal?: AbortSignal
   /** Told of output and of what is shown while the cell runs; over the HTTP API, when it has ended. */
   readonly onEvent?: (event: CodeEvent) => void
@@ -98,7 +98,7 @@ export interface CodeResult {
   readonly stderr: string
   /** The value of the last expression as text, if there was one. */
   readonly text: string | null
-  /** Values, figures and tables that have more forms than text, and what was shown with `display`. In Python alone. */
+  /** Values, figures and tables that have more forms than text, and what was shown with `display`: in Python, and what R draws. */
   readonly displays: readonly CodeDisplay[]
   readonly error: { readonly name: string; readonly message: string; readonly traceback: string } | null
   readonly durationMs: number

@@ -133,8 +133,25 @@ export class CodeContext {
     const taken = captured === null ? null : await this.#takeUp(captured)
     this.#captured = null
     if (taken !== null) return taken
-    const command = [...INTERPRETERS[this.#options.language].command]
-    return this.#follow(await this.#options.sandbox.spawn(command, { stdin: 'pipe', timeoutMs: BOUNDS.maximumTtlMs }))
+    const { command, program } = INTERPRETERS[this.#options.language]
+    if (program !== command[0]) await this.#requireProgram(program)
+    try {
+      const options = { stdin: 'pipe', timeoutMs: BOUNDS.maximumTtlMs } as const
+      return this.#follow(await this.#options.sandbox.spawn([...command], options))
+    } catch (error) {
+      if (HearthError.isInstance(error) && error.code === 'spawn_failed') await this.#requireProgram(program)
+      throw error
+    }
+  }
+
+  /** Whether a sandbox has a language is up to its template. */
+  async #requireProgram(program: string): Promise<void> {
+    const { language, sandbox } = this.#options
+    const search = await sandbox.spawn(['sh', '-c', 'command -v "$1"', 'sh', program])
+    if ((await search.wait()).exitCode === 0) return
+    throw new HearthError('capability_unsupported', `this sandbox cannot run ${language}: it has no ${program}`, {
+      suggestion: `Make it of a template or an image that has ${program}.`,
+    })
   }
 
   /** Null when it has ended, so that a new one is started. The cell that it was running is its former sandbox's: what it says is dropped. */

@@ -18,9 +18,14 @@ const SHOWN = {
   /** Directories whose names carry a version. */
   mountPattern: /^(java-\d+-openjdk|ImageMagick-\d+)$/,
   files: [
+    // Without those of the site, which may name proxies and registries.
+    '/etc/R/Makeconf',
+    '/etc/R/Renviron',
+    '/etc/R/ldpaths',
     '/etc/bash.bashrc',
     '/etc/debian_version',
     '/etc/inputrc',
+    '/etc/matplotlibrc',
     '/etc/mime.types',
     '/etc/profile',
     '/etc/protocols',

@@ -48,6 +48,8 @@ def forms_of(value, text):
     table = table_of(value)
     if table is not None:
         data["application/vnd.hearth.table+json"] = table
+    if isinstance(value, (list, dict)):
+        add_json(data, value)
     return {"text/plain": text, **data} if data else {}
 
 
@@ -69,42 +71,130 @@ def add_form(data, mime, form):
         data[mime] = form if isinstance(form, str) else json.dumps(form, default=str)
 
 
+def add_json(data, value):
+    """Lists and dictionaries that are JSON as they are, beside what numbers of numpy are."""
+    try:
+        data["application/json"] = json.dumps(value, default=lambda part: part.item(), allow_nan=False)
+    except Exception:
+        pass
+
+
 def table_of(value):
     """The columns of a pandas data frame as lists."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(value, pandas.DataFrame):
         return None
     try:
-        column = lambda name: json.loads(value[name].to_json(orient="values", date_format="iso", default_handler=str))
-        return json.dumps({str(name): column(name) for name in value.columns})
+        return json.dumps({str(name): [plain(cell) for cell in value[name].array] for name in value.columns})
     except Exception:
         return None  # Columns of the same name, for example: then there is the HTML.
 
 
-class Figures:
-    """Finds the backend of matplotlib that shows figures where the cell shows everything else. Nothing is imported before it is used."""
-
-    name = "hearth_figures"
+class Modules:
+    """What programs import to show things where there is no notebook, made when it is imported."""
 
     def find_spec(self, name, path=None, target=None):
-        from importlib.machinery import ModuleSpec
+        if name not in MODULES and name not in FINISHED:
+            return None
+        from importlib.machinery import ModuleSpec, PathFinder
 
-        return ModuleSpec(name, self) if name == self.name else None
+        installed = PathFinder.find_spec(name, path)
+        if name not in (MODULES if installed is None else FINISHED):
+            return installed
+        return ModuleSpec(name, self, loader_state=installed, is_package=name == "IPython")
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
-        from matplotlib.backends import backend_agg
+        name, installed = module.__name__, module.__spec__.loader_state
+        if installed is None:
+            MODULES[name](module)
+        else:
+            installed.loader.exec_module(module)
+        if name in FINISHED:
+            FINISHED[name](module)
 
-        module.FigureCanvas = backend_agg.FigureCanvasAgg
-        module.FigureManager = backend_agg.FigureManagerBase
-        module.show = lambda *values, **options: show_figures()
+
+def fill_figures(module):
+    """A backend of matplotlib that shows figures where the cell shows everything else."""
+    from matplotlib.backends import backend_agg
+
+    module.FigureCanvas = backend_agg.FigureCanvasAgg
+    module.FigureManager = backend_agg.FigureManagerBase
+    module.show = lambda *values, **options: show_figures()
 
 
-def install_figures():
-    sys.meta_path.append(Figures())
-    os.environ.setdefault("MPLBACKEND", f"module://{Figures.name}")
+def fill_notebook(module):
+    """This is none, and says so to who asks."""
+    module.version_info = (8, 0, 0)
+    module.get_ipython = lambda: None
+
+
+def fill_notebook_display(module):
+    module.clear_output = lambda *values, **options: None
+    for name, method in NOTEBOOK_VALUES.items():
+        setattr(module, name, notebook_value(name, method))
+
+
+NOTEBOOK_VALUES = {
+    "HTML": "_repr_html_",
+    "Markdown": "_repr_markdown_",
+    "SVG": "_repr_svg_",
+    "Latex": "_repr_latex_",
+    "Math": "_repr_latex_",
+    "JSON": "_repr_json_",
+    "Javascript": "_repr_javascript_",
+    "Image": "_repr_png_",
+}
+
+
+def notebook_value(name, method):
+    """A class whose values have one form beside text: what they were made of, or what is in the file that was named."""
+
+    def create(self, data=None, filename=None, **options):
+        if filename is None and isinstance(data, str) and name in ("Image", "SVG") and os.path.isfile(data):
+            filename = data
+        if filename is not None:
+            with open(filename, "rb" if name == "Image" else "r") as file:
+                data = file.read()
+        self.data = data
+
+    def shown(self):
+        if name == "Image":
+            return self.data if self.data[:4] == b"\x89PNG" else None
+        return f"$\\displaystyle {self.data}$" if name == "Math" else self.data
+
+    parts = {"__init__": create, method: shown, "__repr__": lambda self: f"<IPython.core.display.{name} object>"}
+    if name == "Image":
+        parts["_repr_jpeg_"] = lambda self: self.data if self.data[:2] == b"\xff\xd8" else None
+    return type(name, (), parts)
+
+
+class Viewer:
+    """Shows an image here instead of in a window."""
+
+    def show(self, image, **options):
+        display(image)
+        return True
+
+
+# What is there where nothing of that name is installed.
+MODULES = {
+    "hearth_figures": fill_figures,
+    "IPython": fill_notebook,
+    "IPython.display": fill_notebook_display,
+}
+# What is changed in a module, also in one that is installed: that one would print what it is to show, or open a window.
+FINISHED = {
+    "IPython.display": lambda module: setattr(module, "display", display),
+    "PIL.ImageShow": lambda module: module.register(Viewer(), -1),
+}
+
+
+def install_modules():
+    sys.meta_path.insert(0, Modules())
+    os.environ.setdefault("MPLBACKEND", "module://hearth_figures")
 
 
 def show_figures():
@@ -129,7 +219,9 @@ def figure_forms(figure):
     figure.savefig(image, format="png", bbox_inches="tight")
     data = {"image/png": base64.b64encode(image.getvalue()).decode()}
     try:
-        data["application/vnd.hearth.chart+json"] = json.dumps(chart_of(figure), default=str)
+        chart = chart_of(figure)
+        if chart is not None:
+            data["application/vnd.hearth.chart+json"] = json.dumps(chart)
     except Exception:
         pass  # It is drawn in a way that has no numbers to tell; the picture is there.
     return data

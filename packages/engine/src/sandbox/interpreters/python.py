@@ -9,8 +9,8 @@ def main():
     os.dup2(null, 0)
     os.close(null)
     sys.argv = [""]
-    namespace = {"__name__": "__main__", "__builtins__": __builtins__, "display": display}
-    install_figures()
+    namespace = {"__name__": "__main__", "__builtins__": __builtins__, "display": display, "_hearth_command": command}
+    install_modules()
     for number, line in enumerate(requests, 1):
         request = json.loads(line)
         state["mark"] = request["mark"]
@@ -22,9 +22,10 @@ def main():
 
 
 def run(code, name, namespace):
+    code = without_indent(code)
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     try:
-        tree = ast.parse(code, name)
+        tree = parse(code, name)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = ast.Expression(tree.body.pop().value)

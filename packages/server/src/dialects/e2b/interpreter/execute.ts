@@ -57,7 +57,8 @@ export async function execute(
     const failure = operation.failed(error)
     // A client that has gone is told nothing; one whose context was ended meanwhile is.
     context.placed = false
-    lines.send({ type: 'error', name: 'ContextRestarting', value: failure.message, traceback: '' })
+    const name = failure.code === 'capability_unsupported' ? 'InterpreterNotFound' : 'ContextRestarting'
+    lines.send({ type: 'error', name, value: failure.message, traceback: '' })
   } finally {
     end()
     await lines.end()

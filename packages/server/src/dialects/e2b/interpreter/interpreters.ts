@@ -16,6 +16,8 @@ const LANGUAGES: Readonly<Record<string, CodeLanguage>> = {
   typescript: 'javascript',
   ts: 'javascript',
   bash: 'bash',
+  r: 'r',
+  java: 'java',
 }
 const FULL_NAMES: Readonly<Record<string, string>> = { js: 'javascript', ts: 'typescript' }
 
@@ -27,6 +29,8 @@ const END: Readonly<Record<CodeLanguage, string>> = {
   python: 'import os\nos._exit(0)',
   javascript: 'process.exit(0)',
   bash: 'exit 0',
+  r: 'quit("no")',
+  java: 'System.exit(0);',
 }
 
 export class Context implements CodeContextView {
@@ -130,6 +134,6 @@ function requireLanguage(language: string): CodeLanguage {
   if (found !== undefined) return found
   throw new HearthError(
     'capability_unsupported',
-    `Hearth has no interpreter for ${language.slice(0, 32)}: there are python, javascript, typescript and bash`,
+    `Hearth has no interpreter for ${language.slice(0, 32)}: there are ${Object.keys(LANGUAGES).join(', ')}`,
   )
 }

@@ -63,6 +63,30 @@ const WRITERS: Readonly<Record<CodeLanguage, Writer>> = {
         )
         .join('\n'),
   },
+  r: {
+    directory: (path) => `invisible(try(setwd(${json(path)}), silent = TRUE))`,
+    set: (variables) => {
+      const names = Object.keys(variables).map(json).join(', ')
+      const values = Object.entries(variables).map(([name, value]) => `${json(name)} = ${json(value)}`)
+      return `.${SAVED} <- Sys.getenv(c(${names}), unset = NA, names = TRUE); invisible(do.call(Sys.setenv, list(${values.join(', ')})))`
+    },
+    restore: () =>
+      `for (name in names(.${SAVED})) if (is.na(.${SAVED}[[name]])) Sys.unsetenv(name) else do.call(Sys.setenv, setNames(list(.${SAVED}[[name]]), name))`,
+  },
+  java: {
+    // A process of Java stays where it began; relative paths follow this property where programs look at it.
+    directory: (path) => `System.setProperty("user.dir", ${json(path)});`,
+    // Its own environment cannot be changed: variables are properties there.
+    set: (variables) =>
+      [
+        `var ${SAVED} = new java.util.HashMap<String, String>();`,
+        ...Object.entries(variables).map(
+          ([name, value]) => `${SAVED}.put(${json(name)}, System.setProperty(${json(name)}, ${json(value)}));`,
+        ),
+      ].join('\n'),
+    restore: () =>
+      `${SAVED}.forEach((name, value) -> { if (value == null) System.clearProperty(name); else System.setProperty(name, value); });`,
+  },
 }
 
 function json(value: unknown): string {
