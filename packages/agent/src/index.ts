@@ -31,7 +31,7 @@ export { defineTool, type Tool, type ToolContext, type ToolResult } from './tool
 export { DEFAULT_TOOLS } from './tools/toolbox.ts'
 export { applyPatch } from './search/apply-patch.ts'
 export { search } from './search/search.ts'
-export { bestOf, type BestOfOptions, type BestOfReport } from './search/best-of.ts'
+export { bestOf, type AttemptFacts, type BestOfOptions, type BestOfReport } from './search/best-of.ts'
 export { checks, type CheckOptions } from './search/checks.ts'
 export { pathsOfCommand } from './search/guarded-paths.ts'
 export { Leases } from './machines/leases.ts'

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { HearthCommand } from './hearth-command.ts'
@@ -37,5 +37,65 @@ describe('hearth search, with what a server has', () => {
     expect(stderr).toBe('')
     expect(JSON.parse(stdout)).toMatchObject({ winner: 0, candidates: [{ outcome: 'passed' }, { outcome: 'failed' }] })
     expect(code).toBe(0)
+  })
+})
+
+describe('hearth agent --best-of, where a server runs', () => {
+  const repository = (): string => {
+    const directory = join(hearth.home, 'repository')
+    mkdirSync(directory, { recursive: true })
+    writeFileSync(join(directory, 'greeting'), 'helo\n')
+    return directory
+  }
+  const script = (name: string, new_string: string): string => {
+    const calls = [
+      { tool: 'edit', input: { path: 'greeting', old_string: 'helo', new_string } },
+      { tool: 'submit', input: { summary: 'the greeting' } },
+    ]
+    const path = join(hearth.home, name)
+    writeFileSync(path, JSON.stringify(calls.map((call) => ({ calls: [call] }))))
+    return `scripted:${path}`
+  }
+  const task = (...more: string[]): string[] => {
+    const words = ['agent', 'fix the greeting', '--repo', repository(), '--rung', 'process', '--best-of', '2']
+    return [...words, '--target', 'grep -qx hello greeting', '-q', ...more]
+  }
+  interface Run {
+    readonly id: string
+    readonly state: string
+    readonly complete: boolean
+    readonly parent: string | null
+    readonly metadata: Readonly<Record<string, string>>
+  }
+  const attempts = async (label: string): Promise<Run[]> => {
+    const runs = await hearth.json<Run[]>(['agent', 'ls', '--meta', `case=${label}`, '--json'])
+    return runs.toReversed()
+  }
+
+  it('has the machines made there, and keeps what each attempt did', async () => {
+    const models = ['--model', script('wrong.json', 'hallo'), '--with-model', script('right.json', 'hello')]
+    const { code, stdout } = await hearth.run(task(...models, '--meta', 'case=both'))
+    expect([code, stdout]).toEqual([0, expect.stringContaining('+hello')])
+    const runs = await attempts('both')
+    expect(runs.map(({ metadata }) => metadata['attempt']).toSorted()).toEqual(['attempt 1', 'attempt 2'])
+    expect(new Set(runs.map(({ metadata }) => metadata['search'])).size).toBe(1)
+    expect(runs).toEqual(runs.map((run) => ({ ...run, state: 'stopped', complete: true, parent: null })))
+    const replays = await Promise.all(runs.map(async (run) => (await hearth.run(['agent', 'replay', run.id])).stdout))
+    expect(replays.toSorted()).toEqual(replays.map(() => expect.stringMatching(/> edit greeting[^]*submitted/)))
+    const left = await hearth.json<{ id: string }[]>(['ls', '--json'])
+    expect(left.map((sandbox) => sandbox.id)).toEqual([id])
+  })
+
+  it('says of a branch which attempt it goes on with', async () => {
+    const wrong = script('only-wrong.json', 'hallo')
+    const { code } = await hearth.run(task('--model', wrong, '--tree', '--max-steps', '12', '--meta', 'case=tree'))
+    expect(code).toBe(1)
+    const runs = await attempts('tree')
+    const branches = runs.filter(({ parent }) => parent !== null)
+    expect(branches.length).toBeGreaterThan(0)
+    const [first] = branches
+    const parent = runs.find((run) => run.id === first?.parent)
+    expect(first?.metadata['attempt']).toBe(`${parent?.metadata['attempt']}, branch 1`)
+    expect(runs.every((run) => run.complete)).toBe(true)
   })
 })

@@ -8,6 +8,7 @@ import {
   type AgentEvent,
   type AgentEventBody,
   type ForkOptions,
+  type RunId,
   type Sandbox,
 } from '@hearth/contract'
 import { MemoryEventLog, type EventLog } from '../events/event-log.ts'
@@ -58,7 +59,7 @@ export async function forkRun(options: ForkRunOptions): Promise<ForkedRun[]> {
 
 /** Goes on with a conversation in a machine that is a fork of its own already. The machine stays with whoever made it. */
 export async function continueRun(
-  options: Pick<ForkRunOptions, 'log' | 'upTo' | 'message'>,
+  options: Pick<ForkRunOptions, 'log' | 'upTo' | 'message' | 'logOf'> & { readonly run?: RunId | undefined },
   machine: Pick<ForkedRun, 'sandbox' | 'memory'>,
 ): Promise<Pick<ForkedRun, 'run' | 'parent' | 'sandbox' | 'log'>> {
   const past = conversation(await options.log.read(), options.upTo)
@@ -79,14 +80,18 @@ function conversation(events: readonly AgentEvent[], upTo: number | undefined): 
 }
 
 async function makeChild(
-  { logOf, message, state }: Pick<ForkRunOptions, 'logOf' | 'message' | 'state'>,
+  {
+    logOf,
+    message,
+    state,
+    run = newId('run') as RunId,
+  }: Pick<ForkRunOptions, 'logOf' | 'message' | 'state'> & { readonly run?: RunId | undefined },
   past: readonly AgentEvent[],
   machine: Pick<ForkedRun, 'sandbox' | 'memory'>,
   index: number,
 ): Promise<ForkedRun> {
   const last = past.at(-1)
   const parent = { run: runOf(past), seq: last?.seq ?? 0 }
-  const run = newId('run')
   const log = (await logOf?.(index)) ?? new MemoryEventLog()
   const texts = [...(machine.memory ? [] : endedProcesses(past)), ...(message === undefined ? [] : [message(index)])]
   const bodies: AgentEventBody[] = [

@@ -27,7 +27,7 @@ import { policyOf } from '../options/policy-options.ts'
 import { sandboxFields, withoutUndefined, type SandboxOptions } from '../options/sandbox-options.ts'
 import { LiveView } from '../output/live-view.ts'
 import { printable } from '../output/printable.ts'
-import { recordedUrl } from '../server/server-record.ts'
+import { hasServer } from '../server/has-server.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
 export interface AgentCommandOptions extends SandboxOptions, ServerOptions, CheckoutOptions, DeliveryOptions {
@@ -106,11 +106,6 @@ async function onCheckout(work: Work, live: LiveView): Promise<AgentResult> {
     await deliver(result, options, task, toRepository({ ...checkout, bringBack: back }, options))
     return result
   })
-}
-
-/** One that was named, or the one of this home while it runs. */
-function hasServer({ port }: ServerOptions): boolean {
-  return port !== undefined || (process.env['HEARTH_URL'] ?? '') !== '' || recordedUrl() !== null
 }
 
 export function viewOf({ json, quiet }: ServerOptions, live: LiveView): Work['view'] {

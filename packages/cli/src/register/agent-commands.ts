@@ -50,7 +50,8 @@ export function addAgentCommands(program: Command, finish: Finish): void {
         'any case. --json gives one event per line, and the result at the end. Keys are read from\n' +
         'ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY (with OPENAI_COMPATIBLE_URL and\n' +
         'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run: it can be watched, steered, paused,\n' +
-        'stopped and, when this program dies, resumed. Without one the run ends with this program.\n' +
+        'stopped and, when this program dies, resumed; with --best-of each attempt is a run of its own. Without a\n' +
+        'server the run ends with this program.\n' +
         'A URL, --workspace and --pr need a server: it checks the repository out, and commits and pushes with a\n' +
         'secret of its own (`hearth repo add URL --secret NAME`), which no sandbox sees. Only what was submitted\n' +
         'is pushed; anything else stays in the workspace.',

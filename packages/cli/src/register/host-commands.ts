@@ -114,9 +114,9 @@ function addBench(program: Command, finish: Finish): void {
   const command = program
     .command('bench')
     .description(
-      'measure each rung next to the floor of this machine, or what copies, the pool, the API, dialects, the agent or the CLI cost',
+      'measure each rung next to the floor of this machine, or what copies, the pool, the API, dialects, the gateway, the agent or the CLI cost',
     )
-    .argument('[suite]', 'rungs, fork, pool, api, dialects, agent or cli', 'rungs')
+    .argument('[suite]', 'rungs, fork, pool, api, dialects, gateway, gateway-load, agent or cli', 'rungs')
     .option('--rung <name>', 'only this rung (repeatable)', collectWord)
     .option('--quick', 'fewer samples')
   common(command).action(async (suite: string, options: CommonOptions & { quick?: boolean; rung?: string[] }) =>

@@ -15,7 +15,7 @@ export function addSearchCommands(program: Command, finish: Finish): void {
     .option('--repo <directory>', 'what they change; it is copied and never changed (default: the current one)')
     .option('--from <snapshot>', 'begin with a snapshot of the server instead of a fresh sandbox')
     .option('--sandbox <id>', 'begin with a sandbox of the server, as it is; it is not changed')
-    .option('--port <number>', 'of a server on this machine (with --sandbox or --from)', parsePort)
+    .option('--port <number>', 'of a server on this machine, where its machines are made then', parsePort)
     .option('--verify <command>', 'must still pass, or pass in the end if it fails now')
     .option('--diff <file>', 'write the patch of the winner there')
   addJudgingOptions(command)

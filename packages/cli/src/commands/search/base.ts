@@ -7,7 +7,8 @@ import { sandboxWith } from '../../agent/carried-files.ts'
 import { CopyProgress } from '../../copy/copy-progress.ts'
 import { onLocal } from '../../copy/local-failure.ts'
 import { packDirectory } from '../../copy/pack.ts'
-import { sandboxFields, type SandboxOptions } from '../../options/sandbox-options.ts'
+import { sandboxFields, withoutUndefined, type SandboxOptions } from '../../options/sandbox-options.ts'
+import { hasServer } from '../../server/has-server.ts'
 import { withServer, type ServerOptions } from '../../server/with-server.ts'
 
 export interface BaseOptions extends SandboxOptions, ServerOptions {
@@ -20,11 +21,17 @@ export const WORKDIR = '/workspace'
 const COMMAND_MS = 30 * 60_000
 const SAID_CHARACTERS = 4000
 
-/** A machine that is ready: with a copy of the directory in it, and prepared; of a snapshot of the server where one is named. It ends with the work. */
+/** `hearth`: the server that has the machine; null when it is of this process. */
+export type BaseWork<Result> = (base: Sandbox, workdir: string, hearth: RemoteHearth | null) => Promise<Result>
+
+/**
+ * A machine that is ready: with a copy of the directory in it, and prepared; of a snapshot of the server where one is named. It ends with
+ * the work, and is the server's where there is one.
+ */
 export async function withBase<Result>(
   options: BaseOptions,
   signal: AbortSignal,
-  work: (base: Sandbox, workdir: string) => Promise<Result>,
+  work: BaseWork<Result>,
 ): Promise<Result> {
   const { from, repo } = options
   const directory = repo ?? (from === undefined ? '.' : null)
@@ -32,15 +39,15 @@ export async function withBase<Result>(
     throw new HearthError('not_a_directory', `${directory} is not a directory`)
   }
   const spec = specOf(options)
-  if (from !== undefined) {
+  if (from !== undefined || hasServer(options)) {
     return await withServer(options, async (hearth) => {
-      await using base = await hearth.create({ ...spec, from }, { signal })
-      return await whenReady(base, directory, options, signal, work)
+      await using base = await hearth.create({ ...spec, ...withoutUndefined({ from }) }, { signal })
+      return await whenReady({ base, hearth }, directory, options, signal, work)
     })
   }
   await using hearth = new Hearth({ spareKeepers: 0 })
   await using base = await hearth.create(spec, { signal })
-  return await whenReady(base, directory, options, signal, work)
+  return await whenReady({ base, hearth: null }, directory, options, signal, work)
 }
 
 /** One that has a workspace of the server, or a copy of it. */
@@ -49,12 +56,12 @@ export async function withCheckout<Result>(
   workspace: string,
   options: BaseOptions,
   signal: AbortSignal,
-  work: (base: Sandbox, workdir: string) => Promise<Result>,
+  work: BaseWork<Result>,
 ): Promise<Result> {
   if (options.from !== undefined)
     throw new HearthError('invalid_request', 'a workspace is what it begins with: --from would be another')
   await using base = (await sandboxWith(hearth, workspace, specOf(options), { signal })).sandbox
-  return await whenReady(base, null, options, signal, work)
+  return await whenReady({ base, hearth }, null, options, signal, work)
 }
 
 function specOf({ workdir: _inside, ...options }: BaseOptions) {
@@ -62,11 +69,11 @@ function specOf({ workdir: _inside, ...options }: BaseOptions) {
 }
 
 async function whenReady<Result>(
-  base: Sandbox,
+  { base, hearth }: { readonly base: Sandbox; readonly hearth: RemoteHearth | null },
   directory: string | null,
   options: BaseOptions,
   signal: AbortSignal,
-  work: (base: Sandbox, workdir: string) => Promise<Result>,
+  work: BaseWork<Result>,
 ): Promise<Result> {
   const { workdir = WORKDIR } = options
   using leases = new Leases(BOUNDS.searchLeaseMs)
@@ -74,7 +81,7 @@ async function whenReady<Result>(
   await base.files.makeDirectory(workdir, { parents: true })
   if (directory !== null) await copyInto(base, workdir, directory, options, signal)
   if (options.prepare !== undefined) await prepare(base, workdir, options.prepare, signal)
-  return await work(base, workdir)
+  return await work(base, workdir, hearth)
 }
 
 async function copyInto(

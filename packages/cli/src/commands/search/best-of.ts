@@ -8,7 +8,7 @@ import {
   type BestOfReport,
   type CandidateReport,
 } from '@hearth/agent'
-import type { BudgetLimits, Sandbox } from '@hearth/contract'
+import type { BudgetLimits } from '@hearth/contract'
 import { bringingBack } from '../../agent/carried-files.ts'
 import { checkOut, toRepository, worksInWorkspace } from '../../agent/checkout.ts'
 import { chooseModel } from '../../agent/choose-model.ts'
@@ -24,8 +24,9 @@ import { candidateView, reportJson } from '../../output/search-view.ts'
 import { table } from '../../output/table.ts'
 import { withServer } from '../../server/with-server.ts'
 import type { AgentCommandOptions } from '../agent.ts'
-import { withBase, withCheckout, type BaseOptions } from './base.ts'
+import { withBase, withCheckout, type BaseOptions, type BaseWork } from './base.ts'
 import { judgingOf, type JudgingOptions } from './judging.ts'
+import { keeping } from './kept-attempts.ts'
 
 export interface BestOfCommandOptions extends AgentCommandOptions, BaseOptions, JudgingOptions {
   readonly bestOf: number
@@ -50,7 +51,7 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
   const inWorkspace = worksInWorkspace(options)
   using live = new LiveView()
   return await interruptible(async (signal) => {
-    const attempt = async (base: Sandbox, workdir: string): Promise<BestOfReport> => {
+    const attempt: Given['attempt'] = async (base, workdir, hearth) => {
       const shared = new SharedBudget(limitsOf(options))
       const report = await bestOf({
         ...judging,
@@ -68,6 +69,7 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
           prices: options.price,
           tree: options.tree === true ? {} : undefined,
         }),
+        ...(hearth === null ? {} : { keep: keeping(hearth, task, options) }),
         ...(judge === null ? {} : { prefer: modelPreference({ model: judge, task, budget: shared, signal }) }),
       })
       live[Symbol.dispose]()
@@ -83,7 +85,7 @@ interface Given {
   readonly task: string
   readonly options: BestOfCommandOptions
   readonly signal: AbortSignal
-  readonly attempt: (base: Sandbox, workdir: string) => Promise<BestOfReport>
+  readonly attempt: BaseWork<BestOfReport>
 }
 
 async function onCopy({ task, options, signal, attempt }: Given): Promise<BestOfReport> {
