@@ -49,9 +49,8 @@ export function addAgentCommands(program: Command, finish: Finish): void {
       '\nEnds with 0 when a change was submitted and passed its check, else with 1; what was changed is given in\n' +
         'any case. --json gives one event per line, and the result at the end. Keys are read from\n' +
         'ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY (with OPENAI_COMPATIBLE_URL and\n' +
-        'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run: it can be watched, steered, paused,\n' +
-        'stopped and, when this program dies, resumed; with --best-of each attempt is a run of its own. Without a\n' +
-        'server the run ends with this program.\n' +
+        'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run, with --best-of one for each attempt: it can be\n' +
+        'watched, steered, paused, stopped and, when this program dies, resumed. Without one it ends with this program.\n' +
         'A URL, --workspace and --pr need a server: it checks the repository out, and commits and pushes with a\n' +
         'secret of its own (`hearth repo add URL --secret NAME`), which no sandbox sees. Only what was submitted\n' +
         'is pushed; anything else stays in the workspace.',
