@@ -19,7 +19,7 @@ export interface HousekeepingOptions {
   readonly activityMs?: number
   /** How long a sandbox that ended by itself can still be looked at. Default 10 minutes. */
   readonly endedMs?: number
-  /** How long what an operation answered, and its idempotency key, is kept. Default 24 hours. */
+  /** How long what an operation answered, its idempotency key, and a delegated key that has ended are kept. Default 24 hours. */
   readonly operationMs?: number
   /** How many events are kept. Default 10,000 of a sandbox, and a week. */
   readonly events?: Retention
@@ -137,6 +137,7 @@ export class Housekeeping {
     const before = Date.now() - this.#options.operationMs
     await store.operations.purge(before)
     await store.sandboxes.purge(before)
+    await store.apiKeys.purge(before)
     await store.runs.purge(Date.now() - this.#options.runMs)
     await store.events.prune(this.#options.events)
   }

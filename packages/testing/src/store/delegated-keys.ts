@@ -104,4 +104,21 @@ export function describeDelegatedKeys(options: QuotaSuiteOptions): void {
     expect(await store.apiKeys.ofSandbox(home.id)).toBeNull()
     expect((await store.sandboxes.list({ tenantId: tenant.id, below: bound.key.path ?? '' })).items).toHaveLength(1)
   })
+  it('forgets delegated keys alone, some time after they ended', async () => {
+    const { store, now, advance } = fixture()
+    const { tenant, keys } = await chainOf(fixture(), {}, {})
+    const [first, second, third] = keys
+    if (first === undefined || second === undefined || third === undefined) throw new Error('no chain')
+    const left = async (): Promise<string[]> => (await store.apiKeys.list(tenant.id)).map(({ id }) => id)
+    await store.apiKeys.delegate(first, { name: 'brief', scopes, grant: EVERYTHING, expiresAt: now() + 1000 })
+    await store.apiKeys.revoke(tenant.id, third.id)
+    expect(await store.apiKeys.purge(now())).toBe(0)
+    advance(1001)
+    expect(await store.apiKeys.purge(now())).toBe(2)
+    expect(new Set(await left())).toEqual(new Set([first.id, second.id]))
+    await store.apiKeys.revoke(tenant.id, first.id)
+    advance(1)
+    expect(await store.apiKeys.purge(now())).toBe(1)
+    expect(await left()).toEqual([first.id])
+  })
 }

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { BOUNDS, HearthError, type Grant, type SandboxId, type Scope } from '@hearth/contract'
-import { atomically, type Database, type Sources } from '../database/database.ts'
+import { atomically, inBatches, type Database, type Sources } from '../database/database.ts'
 import type { ApiKeysTable } from '../database/tables.ts'
 import { ALIVE_STATES } from '../lifecycle.ts'
 import { isBelowPath, keysOf, pathOf } from './key-path.ts'
@@ -214,6 +214,19 @@ export class ApiKeyRepository {
       )
       .execute()
     for (const { id, tenant_id: tenantId } of rows) await this.revoke(tenantId, id)
+  }
+
+  /** Removes delegated keys that have not worked since then, of which a sandbox may make many; and answers how many. */
+  async purge(deadBefore: number): Promise<number> {
+    return await inBatches(async (limit) => {
+      const dead = this.#database.query
+        .selectFrom('api_keys')
+        .select('id')
+        .where('path', 'is not', null)
+        .where((where) => where.or([where('revoked_at', '<', deadBefore), where('expires_at', '<', deadBefore)]))
+        .limit(limit)
+      return await this.#database.query.deleteFrom('api_keys').where('id', 'in', dead).executeTakeFirst()
+    })
   }
 
   /** Whoever makes keys below others and whoever ends those see each other: no key is made below one that was just revoked. */
