@@ -35,7 +35,7 @@ describe('a sub-agent', () => {
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index))
   })
 
-  it.for(['simulated', 'container', 'gvisor'] as const)('works on %s', async (rung, { skip }) => {
+  it.for(['simulated', 'container', 'gvisor', 'microvm'] as const)('works on %s', async (rung, { skip }) => {
     await using engine = new Hearth({ spareKeepers: 0 })
     const probed = (await engine.rungs()).find((each) => each.rung === rung)
     skip(probed?.probe.available !== true, `${rung} does not run here`)
