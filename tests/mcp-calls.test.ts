@@ -1,58 +1,24 @@
 import { spawnSync } from 'node:child_process'
-import { createServer, request, type Server } from 'node:http'
+import { createServer, request } from 'node:http'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Rung } from '@hearth/contract'
-import { httpServer, makeServer, Session } from '@hearth/mcp'
+import { makeServer, Session } from '@hearth/mcp'
 import { Hearth } from '@hearth/sdk'
-import { Client, InMemoryTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ApiProcess } from './support/api-process.ts'
-import { callTool as call, HEARTH_PROGRAM, overStdioAs, type Negotiation } from './support/mcp-client.ts'
+import { callTool as call, HEARTH_PROGRAM, portOf, ways } from './support/mcp-client.ts'
 
-const PINNED = { pin: '2026-07-28' } as const
 let server: ApiProcess
 beforeAll(async () => {
   server = await ApiProcess.start()
 })
 afterAll(async () => await server[Symbol.asyncDispose]())
 
-interface Connected extends AsyncDisposable {
-  readonly client: Client
-}
-
-async function overHttp(mode: Negotiation): Promise<Connected> {
-  const http = httpServer({ url: server.url, version: '1' }).listen(0, '127.0.0.1')
-  await once(http, 'listening')
-  const url = new URL(`http://127.0.0.1:${portOf(http)}/`)
-  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
-  const headers = { authorization: `Bearer ${server.key}` }
-  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }))
-  const end = async (): Promise<void> => {
-    await client.close()
-    http.closeAllConnections()
-    http.close()
-  }
-  return { client, [Symbol.asyncDispose]: end }
-}
-
-async function overStdio(mode: Negotiation): Promise<Connected> {
-  const client = await overStdioAs(server, mode, '--multi')
-  return { client, [Symbol.asyncDispose]: () => client.close() }
-}
-
-function portOf(http: Server): number {
-  return (http.address() as { port: number }).port
-}
-
-const WAYS = [
-  ['standard input, older', () => overStdio('legacy')],
-  ['standard input, newer', () => overStdio(PINNED)],
-  ['HTTP, older', () => overHttp('legacy')],
-  ['HTTP, newer', () => overHttp(PINNED)],
-] as const
+const WAYS = ways(() => server)
 
 describe.each(['process', 'gvisor'] satisfies Rung[])('every tool on %s', (rung) => {
   it.each(WAYS)('by %s', { timeout: 60_000 }, async (_, connect) => {
@@ -102,62 +68,6 @@ describe.each(['process', 'gvisor'] satisfies Rung[])('every tool on %s', (rung)
     )
     expect(kinds.filter((kind) => kind.includes('undefined undefined'))).toEqual([])
   })
-})
-
-describe.each(WAYS)('a call that takes long, by %s', (way, connect) => {
-  it(
-    'is told of while it goes on, and ended with what it runs when the client takes it back',
-    { timeout: 60_000 },
-    async () => {
-      await using connected = await connect()
-      const { client } = connected
-      const sandbox = String(
-        (await call(client, 'create_sandbox', { at_least: 'process', minutes: 5 })).structured['id'],
-      )
-      const told: number[] = []
-      const slow = { name: 'exec', arguments: { sandbox, command: 'sleep 7; echo over' } }
-      // A client that waits for less than the call takes, but longer for one that goes on.
-      const options = {
-        timeout: 6000,
-        resetTimeoutOnProgress: true,
-        onprogress: ({ progress }: { progress: number }) => void told.push(progress),
-      }
-      const { content } = await client.callTool(slow, options)
-      expect(JSON.stringify(content)).toContain('over')
-      expect(told).toEqual([5])
-      const stop = new AbortController()
-      const running = client.callTool(
-        { name: 'exec', arguments: { sandbox, command: 'sleep 600.125' } },
-        { signal: stop.signal },
-      )
-      running.catch(() => {})
-      await using native = await server.client().get(sandbox)
-      const sleeping = async (): Promise<number> =>
-        (await native.processes()).filter(({ command, exit }) => exit === null && command.join(' ').includes('600.125'))
-          .length
-      await expect.poll(sleeping, { timeout: 10_000 }).toBe(1)
-      stop.abort()
-      await expect(running).rejects.toThrow(/abort/i)
-      // The older revision takes a call back in a request of its own, which a server without sessions cannot tie to it: there it goes on.
-      if (way === 'HTTP, older') return
-      await expect.poll(sleeping, { timeout: 10_000 }).toBe(0)
-      // Looking is taken back without ending what is looked at, and what came meanwhile is still to be seen.
-      const { structured } = await call(client, 'exec', {
-        sandbox,
-        command: 'sleep 1; echo late; sleep 600',
-        wait_ms: 0,
-      })
-      const { process } = structured
-      const hasty = client.callTool(
-        { name: 'process_output', arguments: { sandbox, process, wait_ms: 2500 } },
-        { timeout: 1800 },
-      )
-      await expect(hasty).rejects.toThrow(/tim/i)
-      const look = async (): Promise<string> =>
-        (await call(client, 'process_output', { sandbox, process, wait_ms: 500 })).text
-      await expect.poll(look, { timeout: 10_000 }).toContain('late')
-    },
-  )
 })
 
 describe('a sandbox that takes long to be made', () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import type { CreateSandbox } from '@hearth/contract'
@@ -9,6 +10,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
+import { OlderCalls } from './older-calls.ts'
 import { makeServer } from './server.ts'
 import { Session } from './session.ts'
 
@@ -24,6 +26,9 @@ export interface HttpOptions {
 }
 
 const REQUEST_MS = 30_000
+const CLIENT_HEADER = 'mcp-session-id'
+/** The first that has no sessions, and takes calls back by closing their answers. */
+const NEWER_REVISION = '2026-07-28'
 /** A file that a tool writes is in one request. */
 const REQUEST_BYTES = 4 * 1024 * 1024
 /** How many keys are remembered: what tools remember of a sandbox goes with the oldest. */
@@ -51,9 +56,16 @@ function handlerOf({ url, version, spec = {}, hearth }: HttpOptions): (request: 
     if (sessions.size > SESSIONS && oldest !== undefined) sessions.delete(oldest)
     return session
   }
-  const handler = createMcpHandler(({ requestInfo }) => makeServer(sessionOf(bearer(requestInfo) ?? ''), version), {
-    maxRequestBodySize: REQUEST_BYTES,
-  })
+  const olderCalls = new OlderCalls()
+  const handler = createMcpHandler(
+    ({ era, requestInfo }) => {
+      const key = bearer(requestInfo) ?? ''
+      const client = era === 'legacy' ? requestInfo?.headers.get(CLIENT_HEADER) : null
+      const older = typeof client === 'string' ? olderCalls.of(`${key} ${client}`) : null
+      return makeServer(sessionOf(key), version, older)
+    },
+    { maxRequestBodySize: REQUEST_BYTES },
+  )
   return async (request) => {
     const refused =
       hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
@@ -66,8 +78,17 @@ function handlerOf({ url, version, spec = {}, hearth }: HttpOptions): (request: 
         { status: 401, headers },
       )
     }
-    return await handler.fetch(request)
+    return withClient(request, await handler.fetch(request))
   }
+}
+
+/** A client of an older revision is given an identifier: sessions there are, but only to know which calls are its own. */
+function withClient({ headers }: Request, response: Response): Response {
+  if (headers.has(CLIENT_HEADER) || headers.get('mcp-protocol-version') === NEWER_REVISION || !response.ok)
+    return response
+  const named = new Headers(response.headers)
+  named.set(CLIENT_HEADER, randomUUID())
+  return new Response(response.body, { status: response.status, statusText: response.statusText, headers: named })
 }
 
 function bearer(request: Request | undefined): string | null {

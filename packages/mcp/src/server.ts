@@ -1,4 +1,5 @@
 import { McpServer } from '@modelcontextprotocol/server'
+import { takesBack, type OlderClient } from './older-calls.ts'
 import type { Session } from './session.ts'
 import { addTool } from './tool.ts'
 import { FILE_TOOLS } from './tools/agent-tools.ts'
@@ -15,12 +16,13 @@ const INSTRUCTIONS = {
 const SANDBOX_TOOLS = [...COMMAND_TOOLS, ...FILE_TOOLS, ...MACHINE_TOOLS, ...SUBMIT_TOOLS]
 const ALL_TOOLS = [...SANDBOX_TOOLS, ...SANDBOXES_TOOLS]
 
-/** The tools of one session, for one connection or one request. */
-export function makeServer(session: Session, version: string): McpServer {
+/** The tools of one session, for one connection or one request; of an older client over HTTP with the calls that it may take back. */
+export function makeServer(session: Session, version: string, older: OlderClient | null = null): McpServer {
   const server = new McpServer(
     { name: 'hearth', title: 'Hearth', version },
     { capabilities: { tools: {} }, instructions: session.multi ? INSTRUCTIONS.many : INSTRUCTIONS.one },
   )
-  for (const tool of session.multi ? ALL_TOOLS : SANDBOX_TOOLS) addTool(server, session, tool)
+  for (const tool of session.multi ? ALL_TOOLS : SANDBOX_TOOLS) addTool(server, session, tool, older)
+  if (older !== null) takesBack(server, older)
   return server
 }

@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError, type Hearth, type RemoteSandbox } from '@hearth/sdk'
 import type { CreateSandbox } from '@hearth/contract'
 import { specOver } from './spec.ts'
 
 /** Where the whole text of a long output is kept in a sandbox. */
 const KEPT_DIRECTORY = '/tmp/hearth-output'
+/** How long the end of a session waits for a sandbox that is being made. */
+const PARTING_MS = 5000
 
 /** A sandbox that tools work in, and what they remember of it. */
 export interface Workplace {
@@ -100,9 +103,10 @@ export class Session implements AsyncDisposable {
     return (await this.#main).id
   }
 
-  /** Ends what was made for this session alone. Deadlines end what cannot be reached now. */
+  /** Ends what was made for this session alone, also what is still being made. Deadlines end what cannot be reached now. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.multi) return
+    await Promise.race([this.#main?.catch(() => undefined), sleep(PARTING_MS, undefined, { ref: false })])
     await Promise.allSettled([...this.#own].map((id) => this.destroy(id)))
   }
 }

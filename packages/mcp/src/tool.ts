@@ -2,6 +2,7 @@ import { HearthError } from '@hearth/sdk'
 import type { CallToolResult, McpServer, StandardSchemaWithJSON, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { described } from './described-schema.ts'
+import type { OlderClient } from './older-calls.ts'
 import { patiently } from './patience.ts'
 import { tellProgress } from './progress.ts'
 import type { Session, Workplace } from './session.ts'
@@ -98,11 +99,15 @@ export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input
   })
 }
 
-export function addTool(server: McpServer, session: Session, { name, config, call }: Tool): void {
+export function addTool(server: McpServer, session: Session, tool: Tool, older: OlderClient | null): void {
+  const { name, config, call } = tool
   server.registerTool(name, config, async (input: unknown, context): Promise<CallToolResult> => {
     using _progress = tellProgress(context)
+    const { id, signal } = context.mcpReq
+    using underWay = older?.begin(id) ?? null
     try {
-      return result(await call(input, session, context.mcpReq.signal))
+      const ending = underWay === null ? signal : AbortSignal.any([signal, underWay.signal])
+      return result(await call(input, session, ending))
     } catch (error) {
       return refusal(error)
     }

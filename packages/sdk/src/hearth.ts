@@ -11,6 +11,7 @@ import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
 import { Snapshots } from './snapshots/snapshots.ts'
+import { unlessGivenUp } from './transport/given-up.ts'
 import type { CallOptions } from './transport/http-client.ts'
 import type { RungView } from './rung-view.ts'
 import { Repositories } from './workspaces/repositories.ts'
@@ -22,7 +23,13 @@ export interface CreateOptions {
   readonly idempotencyKey?: string
   /** Told what the server does while it takes long, such as the lines of a template that is built. Needs a key that may read sandboxes. */
   readonly onProgress?: (line: string) => void
+  /** Gives up: what is made nevertheless is removed, unless `idempotencyKey` was given to come back for it. */
   readonly signal?: AbortSignal
+}
+
+type KeyedCreate = Pick<CreateOptions, 'onProgress'> & {
+  readonly idempotencyKey: string
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface ListFilters {
@@ -67,7 +74,21 @@ export class Hearth {
 
   /** A new sandbox of a template, or with `from` of a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */
   async create(spec: CreateSandbox = {}, options: CreateOptions = {}): Promise<RemoteSandbox> {
-    const { idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
+    const { idempotencyKey, signal } = options
+    if (idempotencyKey !== undefined) return await this.#create(spec, { ...options, idempotencyKey })
+    const { onProgress } = options
+    const tell = (line: string): void => {
+      if (signal?.aborted !== true) onProgress?.(line)
+    }
+    const once = { idempotencyKey: crypto.randomUUID(), ...(onProgress === undefined ? {} : { onProgress: tell }) }
+    return await unlessGivenUp(
+      signal,
+      () => this.#create(spec, once),
+      (made) => made.kill(),
+    )
+  }
+
+  async #create(spec: CreateSandbox, { idempotencyKey, onProgress, signal }: KeyedCreate): Promise<RemoteSandbox> {
     const requestId = crypto.randomUUID()
     const following = onProgress === undefined ? null : new CreateProgress(this.#connection, requestId, onProgress)
     const call = { method: 'POST', path: '/sandboxes', json: spec, signal, repeatable: true, timeoutMs: null } as const

@@ -15,11 +15,12 @@ import type {
   SnapshotOptions,
   SnapshotView,
 } from '@hearth/contract'
-import { itemsOf } from '../checks.ts'
+import { checkedId, itemsOf } from '../checks.ts'
 import { HearthError } from '../hearth-error.ts'
 import type { SandboxClient } from '../sandboxes/sandbox-client.ts'
 import { keyedCall } from '../transport/calls.ts'
-import type { CallOptions } from '../transport/http-client.ts'
+import { unlessGivenUp } from '../transport/given-up.ts'
+import type { Call, CallOptions } from '../transport/http-client.ts'
 import { fileChange, snapshotInfo } from './snapshot-views.ts'
 
 /** What calls that must not be done twice take besides. */
@@ -46,8 +47,9 @@ export async function takeSnapshot(
   client: SandboxClient,
   { signal, idempotencyKey, ...options }: SnapshotOptions & KeyedOptions,
 ): Promise<SnapshotInfo> {
-  const call = { method: 'POST', path: '/snapshots', json: options, ...keyedCall(idempotencyKey), signal } as const
-  return snapshotInfo(await client.json<SnapshotView>(call))
+  const call = { method: 'POST', path: '/snapshots', json: options, ...keyedCall(idempotencyKey) } as const
+  const remove = ({ id }: SnapshotView): Promise<void> => removeBelow(client, `/snapshots/${checkedId(id)}`)
+  return snapshotInfo(await keptOrRemoved<SnapshotView>(client, call, { signal, idempotencyKey }, remove))
 }
 
 /** As `takeSnapshot`. */
@@ -57,10 +59,28 @@ export async function forkSandbox(
   { signal, idempotencyKey, ...options }: ForkOptions & KeyedOptions,
 ): Promise<ForkView> {
   const json = { ...options, count }
-  const call = { method: 'POST', path: '/fork', json, ...keyedCall(idempotencyKey), signal } as const
-  const view = await client.json<ForkView>(call)
+  const call = { method: 'POST', path: '/fork', json, ...keyedCall(idempotencyKey) } as const
+  const remove = async ({ children }: ForkView): Promise<void> => {
+    await Promise.all(children.map(({ id }) => removeBelow(client, `/sandboxes/${checkedId(id)}`)))
+  }
+  const view = await keptOrRemoved<ForkView>(client, call, { signal, idempotencyKey }, remove)
   if (Array.isArray(view?.children)) return view
   throw new HearthError('protocol_violation', 'the server answered something else than the children of a fork')
+}
+
+/** The caller of a key comes back for what it made. */
+async function keptOrRemoved<View>(
+  client: SandboxClient,
+  call: Call,
+  { signal, idempotencyKey }: { readonly signal: AbortSignal | undefined; readonly idempotencyKey: string | undefined },
+  remove: (view: View) => Promise<void>,
+): Promise<View> {
+  if (idempotencyKey !== undefined) return await client.json<View>({ ...call, signal })
+  return await unlessGivenUp(signal, () => client.json<View>(call), remove)
+}
+
+async function removeBelow({ connection }: SandboxClient, path: string): Promise<void> {
+  await connection.http.done({ method: 'DELETE', path })
 }
 
 export async function diffSandbox(client: SandboxClient, options: DiffOptions): Promise<FileChange[]> {
