@@ -11,6 +11,8 @@
 #include "messages.gen.h"
 
 #define CONNECTION_WINDOW 131072u
+// Credit is granted again in parts of the window: a grant of its own for each few bytes would wake the keeper and the host once more.
+#define GRANT_BYTES (CONNECTION_WINDOW / 4)
 
 static void close_channel(struct socket_channel *connection) {
   encode_close(link_output(), connection->channel.id);
@@ -33,7 +35,11 @@ static ssize_t send_some(struct socket_channel *connection, const uint8_t *bytes
     if (count < 0) return -1;
     sent += (size_t)count;
   }
-  channel_grant(&connection->channel, (uint32_t)sent);
+  connection->ungranted += (uint32_t)sent;
+  if (connection->ungranted >= GRANT_BYTES) {
+    channel_grant(&connection->channel, connection->ungranted);
+    connection->ungranted = 0;
+  }
   return (ssize_t)sent;
 }
 
@@ -79,6 +85,11 @@ void socket_channel_eof(struct channel *channel) {
   if (connection->begun) pass_and_watch(connection);
 }
 
+static void watch_readable(struct socket_channel *connection) {
+  connection->readable_watched = true;
+  watch(connection);
+}
+
 static enum produced receive_end(struct socket_channel *connection, struct buffer *out) {
   connection->input_ended = true;
   encode_eof(out, connection->channel.id);
@@ -101,27 +112,33 @@ enum produced socket_channel_produce(struct channel *channel, struct buffer *out
     out->length += (size_t)count;
     wire_end(out, frame);
     channel->send_credit -= (uint64_t)count;
-    return PRODUCED_MORE;
+    if ((uint32_t)count == wanted) return PRODUCED_MORE;
+    watch_readable(connection);
+    return PRODUCED_NOTHING;
   }
   out->length = frame;
   if (count == 0) return receive_end(connection, out);
   if (errno == EINTR) return PRODUCED_MORE;
   if (errno == EAGAIN) {
-    connection->readable_watched = true;
-    watch(connection);
+    watch_readable(connection);
     return PRODUCED_NOTHING;
   }
   encode_close(out, channel->id);
   return PRODUCED_END;
 }
 
-static void socket_ready(struct source *source, uint32_t events) {
-  struct socket_channel *connection = OWNER(source, struct socket_channel, socket);
-  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !connection->input_ended) {
+// It stays watched as long as its turn comes before it is ready once more: taking it out and putting it in again costs as much as the bytes.
+static void readable(struct socket_channel *connection) {
+  if (connection->channel.queued || connection->channel.send_credit == 0) {
     connection->readable_watched = false;
     watch(connection);
-    channel_ready(&connection->channel);
   }
+  channel_ready(&connection->channel);
+}
+
+static void socket_ready(struct source *source, uint32_t events) {
+  struct socket_channel *connection = OWNER(source, struct socket_channel, socket);
+  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !connection->input_ended) readable(connection);
   if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) pass_and_watch(connection);
 }
 

@@ -10,6 +10,7 @@ struct socket_channel {
   bool begun, input_ended, output_ended, ending, readable_watched;
   struct buffer pending;  // what the socket has not taken yet
   size_t passed;
+  uint32_t ungranted;  // what the socket has taken and the host was not told of
 };
 
 static inline struct socket_channel *socket_channel_of(struct channel *channel) { return OWNER(channel, struct socket_channel, channel); }

@@ -8,6 +8,7 @@ import { dialOwnHearth } from './dial/own-hearth.ts'
 import { readOpening, watchFirstLine, type Opening } from './first-bytes.ts'
 import type { Meter } from './guest-stream.ts'
 import { serveInspected } from './http/serve-inspected.ts'
+import { passAnswers } from './pass-answers.ts'
 import { normalName } from './policy/host-name.ts'
 import type { GatewayScope } from './gateway-scope.ts'
 import type { NameVerdict, Refused } from './policy/compiled-policy.ts'
@@ -105,7 +106,7 @@ export class GatewayConnection implements Meter {
     const socket = await this.#dial()
     if (opening.kind === 'other')
       watchFirstLine(stream, () => this.#refuse('malformed', 'a request that came in pieces'))
-    await Promise.all([pipeline(stream, socket), pipeline(socket, stream)])
+    await Promise.all([pipeline(stream, socket), passAnswers(socket, stream)])
     return null
   }
 

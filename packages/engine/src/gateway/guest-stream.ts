@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream'
 import type { HearthError } from '@hearth/contract'
+import { bulkBuffer, releaseBulkBuffer } from '../link/bulk-buffers.ts'
 import { ChunkQueue } from '../link/chunk-queue.ts'
 import type { Channel, ChannelHandlers } from '../link/channel.ts'
 import { sendBytes } from '../link/upload.ts'
@@ -46,10 +47,30 @@ export class GuestStream extends Duplex {
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#meter.received(chunk.length)
-    const sent = this.#channel.trySend(chunk)
+    const sent = this.#send(chunk)
     if (sent === chunk.length) return done()
     void this.#sendRest(chunk.subarray(sent), done)
+  }
+
+  /**
+   * As `write`, of bytes that are the caller's again when it returns, and only while nothing that was written waits. False when there shall be no
+   * more before `resume` is called.
+   */
+  pass(bytes: Buffer, resume: () => void): boolean {
+    const sent = this.#send(bytes)
+    if (sent === bytes.length) return true
+    const rest = bulkBuffer(bytes.length - sent)
+    bytes.copy(rest, 0, sent)
+    void this.#sendRest(rest, () => {
+      releaseBulkBuffer(rest)
+      resume()
+    })
+    return false
+  }
+
+  #send(bytes: Uint8Array): number {
+    this.#meter.received(bytes.length)
+    return this.#channel.trySend(bytes)
   }
 
   async #sendRest(rest: Uint8Array, done: (error?: Error | null) => void): Promise<void> {

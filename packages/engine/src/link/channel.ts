@@ -1,6 +1,7 @@
 import { BOUNDS, HearthError } from '@hearth/contract'
 import { encodeFrame } from './encode-frame.ts'
-import { DATA_FRAME_BYTES, type FrameSink } from './frame-sink.ts'
+import { DATA_FRAME_BYTES } from './bulk-buffers.ts'
+import type { FrameSink } from './frame-sink.ts'
 import type { MessageName, Messages } from './messages.gen.ts'
 import { WireError } from './wire.ts'
 

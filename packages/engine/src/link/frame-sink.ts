@@ -1,15 +1,17 @@
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { bulkBuffer, DATA_FRAME_BYTES, releaseBulkBuffer } from './bulk-buffers.ts'
 import { HEADER_BYTES } from './wire.ts'
 import { MESSAGE_TYPES } from './messages.gen.ts'
 
-/** Payload of one Data frame: large enough to be fast, small enough that other frames find a gap. */
-export const DATA_FRAME_BYTES = 64 * 1024
 /** Bytes on their way into the stream before senders of data wait. */
 const CONGESTED_BYTES = 512 * 1024
 
 /** Writes frames: all those of one turn of the event loop together, data only as fast as the stream takes it. */
 export class FrameSink {
   readonly #stream: Duplex
+  /** What it says is written is with the kernel, and no longer in the frame. */
+  readonly #copies: boolean
   readonly #waiting: (() => void)[] = []
   #frames: Uint8Array[] = []
   #pendingBytes = 0
@@ -19,6 +21,7 @@ export class FrameSink {
 
   constructor(stream: Duplex) {
     this.#stream = stream
+    this.#copies = stream instanceof Socket
   }
 
   /** Bytes that the stream has not taken yet. */
@@ -30,6 +33,7 @@ export class FrameSink {
     return this.#pendingBytes >= CONGESTED_BYTES
   }
 
+  /** The frame belongs to the sink from now on. */
   push(frame: Uint8Array): void {
     this.#frames.push(frame)
     this.#pendingBytes += frame.length
@@ -59,7 +63,7 @@ export class FrameSink {
 
   /** Copies the bytes: whatever their owner does with them later, a guest never sees it. */
   pushData(channel: number, bytes: Uint8Array): void {
-    const frame = Buffer.allocUnsafe(HEADER_BYTES + bytes.length)
+    const frame = bulkBuffer(HEADER_BYTES + bytes.length)
     frame.writeUInt32LE(bytes.length, 0)
     frame.writeUInt32LE(MESSAGE_TYPES.Data, 4)
     frame.writeUInt32LE(channel, 8)
@@ -93,7 +97,10 @@ export class FrameSink {
     this.#frames = []
     let bytes = 0
     for (const frame of frames) bytes += frame.length
-    const written = (): void => this.#written(bytes)
+    const written = (error?: Error | null): void => {
+      this.#written(bytes)
+      if (this.#copies && !error) for (const frame of frames) releaseBulkBuffer(frame)
+    }
     const last = frames.length - 1
     if (last > 0) this.#stream.cork()
     for (const [index, frame] of frames.entries()) {

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
-import { connect, type Socket } from 'node:net'
 import { HearthError, type Refusal } from '@hearth/contract'
+import { DialedSocket } from './dialed-socket.ts'
 import { mayDial } from './may-dial.ts'
 
 /** The addresses of a name. */
@@ -23,7 +23,7 @@ export class Dialer {
     this.#resolve = resolve
   }
 
-  async dial(name: string, port: number, options: DialOptions): Promise<Socket> {
+  async dial(name: string, port: number, options: DialOptions): Promise<DialedSocket> {
     const found = await this.#resolve(name).catch((cause: unknown) => {
       throw dialRefused('name_not_found', `${name} has no address`, cause)
     })
@@ -54,9 +54,9 @@ async function systemResolve(name: string): Promise<readonly string[]> {
 }
 
 /** The signal and the time limit are for the connecting alone: a connection that was made lives as long as its owner wants. */
-function connectTo(host: string, port: number, signal: AbortSignal | undefined): Promise<Socket> {
-  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true })
+function connectTo(host: string, port: number, signal: AbortSignal | undefined): Promise<DialedSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<DialedSocket>()
+  const socket = new DialedSocket().connect({ host, port })
   const abandon = (): void => void socket.destroy(new Error('nobody waits for it any more'))
   const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${CONNECT_MS} ms`)), CONNECT_MS)
   signal?.addEventListener('abort', abandon, { once: true })
