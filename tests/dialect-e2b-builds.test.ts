@@ -57,6 +57,18 @@ describe('builds', () => {
       .toMatchObject({
         status: 'ready',
       })
+    const said = async (query: string): Promise<string[]> => {
+      const { logs } = json(await call('GET', `/templates/once/builds/${buildID}/logs?${query}`)) as {
+        logs: { message: string }[]
+      }
+      return logs.map(({ message }) => message)
+    }
+    const all = await said('')
+    expect(all.length).toBeGreaterThan(1)
+    expect(await said('direction=backward')).toEqual(all.toReversed())
+    expect(await said('limit=1')).toEqual(all.slice(0, 1))
+    expect([await said('level=error'), await said(`cursor=${Date.now() + 60_000}`)]).toEqual([[], []])
+    expect((await call('GET', `/templates/once/builds/${buildID}/logs`, undefined, foreign)).status).toBe(404)
     expect(json(await call('GET', '/templates', undefined, foreign))).toEqual([])
     expect((await call('GET', '/templates/aliases/once', undefined, foreign)).status).toBe(404)
     expect((await call('POST', '/v3/templates', { name: 'Not a name!' })).status).toBe(400)

@@ -99,6 +99,21 @@ describe('messages', () => {
     expect(await call('GetWatcherEvents', { watcherId })).toMatchObject({ code: 'not_found' })
   })
 
+  test('of a watch that nobody asks for end it when there are too many', { timeout: 60_000 }, async () => {
+    await sandbox.commands.run('mkdir flooded && cd flooded && seq 12000 | xargs touch', { timeoutMs: 50_000 })
+    const { watcherId } = (await raw.call('filesystem.Filesystem/CreateWatcher', { path: 'flooded' })) as {
+      watcherId: string
+    }
+    await sandbox.commands.run('cd flooded && seq 12000 | xargs touch', { timeoutMs: 50_000 })
+    const take = async (): Promise<{ events?: unknown[]; code?: string; message?: string }> =>
+      (await raw.call('filesystem.Filesystem/GetWatcherEvents', { watcherId })) as object
+    // Each time it is asked it has room again.
+    await expect
+      .poll(async () => (await take()).message ?? '', { timeout: 50_000, interval: 5000 })
+      .toMatch(/watch anew/)
+    expect(await take()).toMatchObject({ code: 'not_found' })
+  })
+
   test('that are wrong are refused, and nothing hangs', async () => {
     const wrong: readonly (readonly [readonly Buffer[], string])[] = [
       [[Buffer.from([0, 0, 0])], 'invalid_argument'],

@@ -24,7 +24,8 @@ const STRINGS = [
   'x',
   'host',
   '../../etc/passwd',
-  '/etc/passwd',
+  // It is written and removed, too: without this one a sandbox still runs commands.
+  '/etc/shadow',
   '\u0000',
   'ä\u{1f525}',
   'a'.repeat(5000),

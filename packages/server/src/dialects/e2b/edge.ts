@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { HearthError, type SandboxId } from '@hearth/contract'
+import { HearthError, type Sandbox, type SandboxId } from '@hearth/contract'
 import { refuseSocket } from '../../http/failures.ts'
 import type { Operation } from '../../http/operation.ts'
+import type { Forwarding } from '../../http/previews/forward.ts'
 import { forwardRequest } from '../../http/previews/forward-request.ts'
 import { forwardUpgrade } from '../../http/previews/forward-upgrade.ts'
 import { onceGone } from '../../http/streams/event-stream.ts'
@@ -14,6 +15,7 @@ import { sendEmpty } from '../answers.ts'
 import { e2bFailure, refuse } from './failures.ts'
 import { toE2bId } from './ids.ts'
 import { handleInterpreter } from './interpreter/interpreter-api.ts'
+import { markOf } from './mark.ts'
 import { ENVD_PORT, INTERPRETER_PORT, type Target } from './target.ts'
 
 /** Clients in browsers call these from any page: what they prove themselves with is in headers, never in a cookie. */
@@ -56,11 +58,21 @@ async function forward(
   operation.name = 'e2b.port.forward'
   const access = await trafficAccess(e2b, incoming, requireSandbox(target), operation)
   using use = await reach(e2b, access, operation)
-  const { sandbox } = use
-  const { services } = e2b
-  const path = incoming.url ?? '/'
-  const { port } = target
-  await forwardRequest({ services, incoming, sandbox, port, path, mode: 'host', signal: operation.signal }, outgoing)
+  await forwardRequest(forwardingTo(e2b, incoming, use.sandbox, target.port, operation.signal), outgoing)
+}
+
+/** To a program, as whoever made the sandbox has said that it expects its requests. */
+function forwardingTo(
+  { services }: E2b,
+  incoming: IncomingMessage,
+  sandbox: Sandbox,
+  port: number,
+  signal: AbortSignal,
+): Forwarding {
+  const mark = markOf(sandbox.info)
+  const host = mark?.requestHost?.replaceAll('${PORT}', String(port)) ?? null
+  const tls = mark?.httpsPorts?.includes(port) === true
+  return { services, incoming, sandbox, port, path: incoming.url ?? '/', mode: 'host', host, tls, signal }
 }
 
 /** WebSockets to programs in the sandbox; nothing of E2B's own is one. */
@@ -84,10 +96,7 @@ export async function handleSandboxUpgrade(
     operation.onEnd(() => use[Symbol.dispose]())
     operation.streams(() => socket.destroy())
     onceGone(operation, () => socket.destroy())
-    const { services } = e2b
-    const path = incoming.url ?? '/'
-    const forwarding = { services, incoming, sandbox: use.sandbox, port: target.port, path, mode: 'host' } as const
-    status = await forwardUpgrade({ ...forwarding, signal: operation.signal }, socket, head)
+    status = await forwardUpgrade(forwardingTo(e2b, incoming, use.sandbox, target.port, operation.signal), socket, head)
   } catch (error) {
     const failure = operation.failed(error)
     if (status !== 0) return void socket.destroy()

@@ -17,6 +17,10 @@ const markSchema = z.object({
   timeout: z.number().optional(),
   /** Its ports need a token. */
   privateTraffic: z.boolean(),
+  /** What programs at its ports are told as their host; `${PORT}` in it is the port. */
+  requestHost: z.string().optional(),
+  /** Programs at these ports expect TLS. */
+  httpsPorts: z.array(z.number()).optional(),
 })
 
 export type Mark = z.output<typeof markSchema>

@@ -1,4 +1,6 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { connect } from 'node:tls'
 import { HearthError, type Sandbox } from '@hearth/contract'
 import type { Services } from '../app-env.ts'
 import { requestHeaders, type PreviewMode } from './headers.ts'
@@ -11,6 +13,10 @@ export interface Forwarding {
   readonly port: number
   readonly path: string
   readonly mode: PreviewMode
+  /** What the program is told as its host. Default: what the client has called it, or its own name. */
+  readonly host?: string | null
+  /** The program expects TLS. */
+  readonly tls?: boolean
   /** Ends everything when the client has gone. */
   readonly signal: AbortSignal
 }
@@ -24,15 +30,16 @@ export async function openUpstream(forwarding: Forwarding, upgrade: boolean): Pr
   // Whoever reads or writes it hears of its errors as well.
   duplex.on('error', () => {})
   try {
-    const host = mode === 'host' ? (incoming.headers.host ?? 'localhost') : `localhost:${port}`
+    const called = mode === 'host' ? (incoming.headers.host ?? 'localhost') : `localhost:${port}`
     const request = httpRequest({
       method: incoming.method ?? 'GET',
       path,
       setHost: false,
-      createConnection: () => duplex,
+      createConnection: () => (forwarding.tls === true ? encrypted(duplex) : duplex),
       maxHeaderSize: services.limits.headerBytes,
     })
-    for (const [name, value] of requestHeaders(incoming, mode, host)) request.appendHeader(name, value)
+    for (const [name, value] of requestHeaders(incoming, mode, forwarding.host ?? called))
+      request.appendHeader(name, value)
     request.setHeader('connection', upgrade ? 'Upgrade' : 'close')
     if (upgrade) request.setHeader('upgrade', 'websocket')
     signal.addEventListener('abort', () => request.destroy(), { once: true })
@@ -41,6 +48,11 @@ export async function openUpstream(forwarding: Forwarding, upgrade: boolean): Pr
     duplex.destroy()
     throw new HearthError('invalid_request', 'the request cannot be passed on as it is', { cause: error })
   }
+}
+
+/** SAFETY: a certificate of a program in the sandbox proves nothing, whoever signed it; the connection leads to its port alone. */
+function encrypted(connection: Duplex): Duplex {
+  return connect({ socket: connection, rejectUnauthorized: false })
 }
 
 /** What the program did wrong, as what the client is told. */

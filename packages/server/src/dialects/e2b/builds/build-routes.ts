@@ -8,6 +8,8 @@ import { DEFAULT_TAG, parseTemplateName, requireTags, requireTemplateName } from
 import { uploadLink } from './upload-links.ts'
 
 const LOG_PAGE = 100
+/** The last time that there is. */
+const LATEST_MS = 8.64e14
 const MIB = 1024 ** 2
 
 const newTemplateSchema = z.object({
@@ -25,6 +27,7 @@ export const BUILD_ROUTES: readonly Route[] = [
   route('POST', '/v3/templates', 'create', create),
   route('POST', '/v2/templates/{template}/builds/{build}', 'build', begin),
   route('GET', '/templates/{template}/builds/{build}/status', 'status', status),
+  route('GET', '/templates/{template}/builds/{build}/logs', 'logs', logs),
   route('GET', '/templates/{template}/files/{hash}', 'files', files),
 ]
 
@@ -73,6 +76,21 @@ async function status(call: Call): Promise<Answer> {
       ...(reason === null ? {} : { reason: { ...reason, logEntries: [] } }),
     },
   }
+}
+
+/** From a time on, or backwards from one; `level` is the least. */
+async function logs(call: Call): Promise<Answer> {
+  const { id } = await buildOf(call)
+  const backward = call.query.get('direction') === 'backward'
+  const cursor = call.integer('cursor', 0, LATEST_MS) ?? (backward ? LATEST_MS : 0)
+  const limit = call.integer('limit', 0, LOG_PAGE) ?? LOG_PAGE
+  const errors = ['warn', 'error'].includes(call.query.get('level') ?? '')
+  const entries = call.e2b.builds.log(id)?.entries ?? []
+  const wanted = (backward ? entries.toReversed() : entries).filter(({ timestamp, level }) => {
+    const at = Date.parse(timestamp)
+    return (backward ? at <= cursor : at >= cursor) && (level === 'error' || !errors)
+  })
+  return { status: 200, json: { logs: wanted.slice(0, limit) } }
 }
 
 /** The link is there also when the files are: a client may want to send them again. */

@@ -64,6 +64,8 @@ function markOf(body: Create, seconds: number): string {
     autoResume: body.autoResume?.enabled === true,
     timeout: seconds,
     privateTraffic: body.network?.allowPublicTraffic === false,
+    ...(body.network?.maskRequestHost ? { requestHost: body.network.maskRequestHost } : {}),
+    ...(body.network?.httpsPorts?.length ? { httpsPorts: body.network.httpsPorts } : {}),
   })
 }
 

@@ -11,11 +11,20 @@ export const networkSchema = z.object({
   rules: z.record(z.string(), z.unknown()).nullish(),
   egressProxy: z.unknown().optional(),
   allowPublicTraffic: z.boolean().nullish(),
-  maskRequestHost: z.string().nullish(),
-  httpsPorts: z.array(z.int()).nullish(),
+  maskRequestHost: z
+    .string()
+    .max(255)
+    .regex(/^[\x21-\x7e]+$/, 'must be what a Host header can hold')
+    .nullish(),
+  httpsPorts: z.array(z.int().min(1).max(65_535)).max(16).nullish(),
 })
 
-type Network = z.output<typeof networkSchema>
+/** What can be changed later: where connections lead out. The rest is how its ports are reached, and stays. */
+export const networkUpdateSchema = networkSchema
+  .omit({ allowPublicTraffic: true, maskRequestHost: true, httpsPorts: true })
+  .extend({ allow_internet_access: z.boolean().nullish() })
+
+type Network = Pick<z.output<typeof networkSchema>, 'allowOut' | 'denyOut' | 'rules' | 'egressProxy'>
 
 const EVERYTHING = '0.0.0.0/0'
 
@@ -50,8 +59,6 @@ export function networkOf({ mode, allow }: PolicyView['effective']): Record<stri
 function requireSupported(network: Network): void {
   if (Object.keys(network.rules ?? {}).length > 0) throw unsupported('network.rules (headers put into requests)')
   if ((network.egressProxy ?? null) !== null) throw unsupported('network.egressProxy')
-  if ((network.maskRequestHost ?? null) !== null) throw unsupported('network.maskRequestHost')
-  if ((network.httpsPorts ?? []).length > 0) throw unsupported('network.httpsPorts')
 }
 
 function requireName(selector: string): void {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Answer, Call, Route } from './call.ts'
 import { createSandbox, timeoutSchema } from './create.ts'
 import { listSandboxes } from './list.ts'
-import { networkSchema, policyOf } from './network.ts'
+import { networkUpdateSchema, policyOf } from './network.ts'
 import { endAfter, putToSleep, wakeUp } from './sleeping.ts'
 import { detailedSandbox, endOf, isPaused, reachableSandbox, RUNNING_STATES } from './views.ts'
 
@@ -87,9 +87,7 @@ async function setTimeoutOf(call: Call): Promise<Answer> {
 
 /** Replaces what it may reach. */
 async function updateNetwork(call: Call): Promise<Answer> {
-  const { allow_internet_access: internet, ...network } = await call.body(
-    networkSchema.extend({ allow_internet_access: z.boolean().nullish() }),
-  )
+  const { allow_internet_access: internet, ...network } = await call.body(networkUpdateSchema)
   const view = await living(call)
   if (isPaused(view)) throw new HearthError('conflict', `sandbox ${view.id} is paused`)
   await call.plane.policies.set(call.caller, view.id, policyOf(network, internet ?? null).policy ?? {})

@@ -76,7 +76,12 @@ export async function detailedSandbox(e2b: E2b, caller: Caller, view: SandboxVie
       onTimeout: mark?.autoPause === true ? 'pause' : 'kill',
     },
     allowInternetAccess: effective.mode === 'audit',
-    network: { ...networkOf(effective), allowPublicTraffic: mark !== null && !mark.privateTraffic },
+    network: {
+      ...networkOf(effective),
+      allowPublicTraffic: mark !== null && !mark.privateTraffic,
+      ...(mark?.requestHost === undefined ? {} : { maskRequestHost: mark.requestHost }),
+      ...(mark?.httpsPorts === undefined ? {} : { httpsPorts: mark.httpsPorts }),
+    },
   }
 }
 
