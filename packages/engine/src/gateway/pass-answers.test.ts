@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import type { Budgets, RecordEntry } from '@hearth/contract'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { FIRST_GUEST_CHANNEL } from '../link/guest-channels.ts'
+import { MESSAGE_TYPES } from '../link/messages.gen.ts'
+import { ScriptedPeer } from '../link/scripted-peer.ts'
+import { Dialer } from './dial/dialer.ts'
+import { CompiledPolicy } from './policy/compiled-policy.ts'
+import { SandboxGateway } from './sandbox-gateway.ts'
+import { SandboxSecrets } from './secrets/sandbox-secrets.ts'
+
+/** Speaks first, and never ends. */
+let endless: Server
+let port: number
+const sockets: Socket[] = []
+
+beforeAll(async () => {
+  endless = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.push(socket.on('error', () => socket.destroy()))
+    Readable.from(forever()).pipe(socket)
+  }).listen(0, '127.0.0.1')
+  await once(endless, 'listening')
+  port = (endless.address() as AddressInfo).port
+})
+
+afterAll(() => {
+  for (const socket of sockets) socket.destroy()
+  endless.close()
+})
+
+function* forever(): Generator<Buffer> {
+  for (;;) yield Buffer.alloc(10_000, 'more ')
+}
+
+/** A connection to the server, of a guest that takes so many bytes. */
+async function dial(credit: number, budgets: Budgets = {}): Promise<{ peer: ScriptedPeer; entries: RecordEntry[] }> {
+  const entries: RecordEntry[] = []
+  const allow = [{ name: 'allowed.example', ports: [port], addresses: ['127.0.0.0/8'] }]
+  const gateway = new SandboxGateway({
+    policy: new CompiledPolicy({ allow, budgets }),
+    secrets: new SandboxSecrets([]),
+    dialer: new Dialer(async () => ['127.0.0.1']),
+    recorder: { add: (entry) => entries.push(entry) },
+    extraRoots: [],
+    ownHearth: null,
+  })
+  const peer = await ScriptedPeer.greeted()
+  peer.link.serve(gateway)
+  const { address } = gateway.lookup('allowed.example')
+  peer.say('Dial', { address, port, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL)
+  peer.say('Credit', { bytes: credit }, FIRST_GUEST_CHANNEL)
+  return { peer, entries }
+}
+
+it('ends on both sides when a program that has said its end breaks off, whatever the server still says', async () => {
+  const { peer, entries } = await dial(100_000)
+  let heard = (await peer.next()).payload.length
+  peer.say('Eof', {}, FIRST_GUEST_CHANNEL)
+  while (heard < 100_000) heard += (await peer.next()).payload.length
+  peer.say('Close', {}, FIRST_GUEST_CHANNEL)
+  await vi.waitFor(() => expect(entries).toMatchObject([{ kind: 'connection', failure: expect.any(String) }]))
+  await vi.waitFor(() => expect(sockets.at(-1)?.destroyed).toBe(true))
+  expect(peer.link.violation).toBeNull()
+})
+
+it('holds little of what a program does not take', async () => {
+  const { peer } = await dial(100_000)
+  for (let heard = 0; heard < 100_000;) heard += (await peer.next()).payload.length
+  const said = (): number => sockets.at(-1)?.bytesWritten ?? 0
+  // The rest is in the kernel: the server finds no room any more.
+  await vi.waitFor(async () => {
+    const before = said()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(said()).toBe(before)
+  }, 10_000)
+  expect(peer.link.sink.pendingBytes).toBe(0)
+  peer.say('Credit', { bytes: 100_000 }, FIRST_GUEST_CHANNEL)
+  for (let heard = 0; heard < 100_000;) heard += (await peer.next()).payload.length
+})
+
+it('gives a program no byte more than the budget for what it receives', async () => {
+  const { peer, entries } = await dial(1_000_000, { receivedBytes: 100_001 })
+  let heard = 0
+  for (let frame = await peer.next(); frame.type !== MESSAGE_TYPES.Close; frame = await peer.next())
+    heard += frame.payload.length
+  expect(heard).toBeLessThanOrEqual(100_001)
+  await vi.waitFor(() => expect(entries[0]).toMatchObject({ kind: 'refusal', refusal: 'budget_exhausted' }))
+})
