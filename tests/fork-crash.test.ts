@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Hearth } from '@hearth/engine'
+import { collectGarbage, Hearth } from '@hearth/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ladder } from './support/ladder.ts'
 import { list, makeSmallStore, removeSmallStore } from './support/small-store.ts'
@@ -82,5 +82,36 @@ describe.skipIf(!root).each(available.slice(0, 1))('kill -9 of the engine on %s'
       await using adopted = await hearth.adopt(parent)
       expect((await adopted.exec('cat /tmp/kept')).stdout).toBe('kept\n')
     }
+  })
+  test('while it collects garbage: the rest goes with the next round, and what is in use stays', async () => {
+    await using hearth = new Hearth({ home, spareKeepers: 0 })
+    await using kept = await hearth.create({ rung, template: 'host' })
+    await kept.exec('echo kept > /tmp/kept')
+    const { id } = await kept.snapshot({ name: 'stays' })
+    const left = (): string[] => snapshots(home).filter((path) => !path.endsWith(id))
+    for (const gone of [0, 1, 2]) {
+      // Two captures that nobody finishes.
+      for (const _ of [1, 2]) {
+        const maker = new Victim(home, rung, 'snapshot')
+        await maker.line()
+        await maker.killAt(() => left().some((path) => existsSync(`${path}/disk`)))
+        // One that was quicker has a name, and is no garbage.
+        if ((await hearth.snapshots.list()).length > 1) await hearth.snapshots.remove('victim')
+      }
+      const garbage = left().length
+      const victim = new Victim(home, rung, 'gc')
+      await victim.line()
+      await victim.killAt(() => left().length <= garbage - gone)
+      await using copy = await hearth.create({ from: 'stays' })
+      expect((await copy.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+      expect((await kept.exec('cat /tmp/kept')).stdout).toBe('kept\n')
+    }
+    for (const info of await hearth.list()) if (info.id !== kept.id) await (await hearth.adopt(info.id)).kill()
+    await collectGarbage(hearth)
+    expect(left()).toEqual([])
+    await hearth.snapshots.remove('stays')
+    await kept.kill()
+    await hearth.sweep({ graceMs: 0 })
+    expect([list(`${home}/store/areas`), list(`${home}/sandboxes`)]).toEqual([[], []])
   })
 })

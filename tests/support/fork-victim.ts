@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { parseInput, rungSchema } from '@hearth/contract'
-import { Hearth } from '@hearth/engine'
+import { collectGarbage, Hearth } from '@hearth/engine'
 
 /** A host process that is killed by its test in the middle of what it does to a sandbox, which it begins when it is told to. */
 const [rung, what = 'fork'] = process.argv.slice(2)
@@ -13,6 +13,7 @@ await once(process.stdin, 'data')
 if (what === 'fork') await parent.fork(3)
 else if (what === 'hibernate') await parent.hibernate()
 else if (what === 'wake') await hearth.wake(parent.id)
+else if (what === 'gc') await collectGarbage(hearth)
 else await parent.snapshot({ name: 'victim' })
 process.stdout.write('done\n')
 setInterval(() => undefined, 1000)

@@ -8,7 +8,7 @@ export class Victim {
   readonly #lines: AsyncIterator<string>
   readonly #interface: Interface
 
-  constructor(home: string, rung: string, what: 'fork' | 'snapshot' | 'hibernate' | 'wake') {
+  constructor(home: string, rung: string, what: 'fork' | 'snapshot' | 'hibernate' | 'wake' | 'gc') {
     const program = join(import.meta.dirname, 'fork-victim.ts')
     const environment = { ...process.env, HEARTH_HOME: home }
     this.process = spawn(process.execPath, [program, rung, what], {
