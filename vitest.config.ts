@@ -28,8 +28,6 @@ function rank({ moduleId }: TestSpecification): number {
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Much of what is tested waits: more than one at a time also on a machine of two processors.
-    maxWorkers: 2,
     // Machines that are started ahead would take the processor from what is tested; who tests them turns it on.
     env: { HEARTH_POOL: 'off' },
     sequence: { sequencer: LongFirst },
@@ -38,6 +36,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          maxWorkers: 2,
           include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'guest/**/*.test.ts', 'bench/**/*.test.ts'],
           testTimeout: 20_000,
           hookTimeout: 20_000,
@@ -48,6 +47,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sandboxes',
+          // Much of what is tested waits: more at a time than the two processors that a small machine has.
+          maxWorkers: 3,
           include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,

@@ -41,6 +41,7 @@ describe('exec', () => {
     expect(await hearth.run(script('echo begun; sleep 60', '--timeout', '500ms'))).toMatchObject({
       code: 124,
       stdout: 'begun\n',
+      stderr: 'hearth: the command took longer than it may; --timeout says how long\n',
     })
     expect((await hearth.run(['exec', id, 'no-such-program'])).code).toBe(127)
     expect((await hearth.run(['exec', 'zzzzzz', 'true'])).code).toBe(125)

@@ -67,7 +67,7 @@ describe('how it ends', () => {
       '-c',
       'echo begun; sleep 60',
     ])
-    expect(result).toMatchObject({ code: 124, stdout: 'begun\n' })
+    expect(result).toMatchObject({ code: 124, stdout: 'begun\n', stderr: expect.stringContaining('took longer') })
   })
 
   it('with 127 when there is no such program', async () => {

@@ -13,5 +13,9 @@ export async function streamOutput(child: Process): Promise<number> {
     await child.kill()
     return 128 + signalNumber('SIGPIPE')
   }
-  return exitCodeOf(await child.wait())
+  const exit = await child.wait()
+  // Otherwise nothing would tell it from a command that ended so by itself.
+  if (exit.timedOut)
+    await write(process.stderr, 'hearth: the command took longer than it may; --timeout says how long\n')
+  return exitCodeOf(exit)
 }
