@@ -123,12 +123,13 @@ describe('ports', () => {
 
   test('pass WebSockets on, or refuse them', async () => {
     const { hostname, port } = new URL(server.url)
-    const socket = connect(Number(port), hostname)
-    socket.write(
-      `GET / HTTP/1.1\r\nhost: 8001-${sandbox.sandboxId}.e2b.test\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n`,
-    )
-    const [answer] = (await once(socket, 'data')) as [Buffer]
-    expect(answer.toString()).toMatch(/^HTTP\/1.1 502/)
-    socket.destroy()
+    // A port at which nothing listens, and a sandbox that there is not.
+    for (const name of [`8001-${sandbox.sandboxId}`, '8001-sb00000000000000000000']) {
+      const socket = connect(Number(port), hostname)
+      socket.write(`GET / HTTP/1.1\r\nhost: ${name}.e2b.test\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n`)
+      const [answer] = (await once(socket, 'data')) as [Buffer]
+      expect(answer.toString()).toMatch(/^HTTP\/1.1 502/)
+      socket.destroy()
+    }
   })
 })

@@ -283,8 +283,6 @@ describe('account', () => {
       ['schedules', () => client.schedules.list()],
       ['databases', () => client.databases.create()],
       ['apps', () => client.apps.list()],
-      ['volumes', () => client.volumes.create({ name: 'v', size_mb: 16 })],
-      ['volumes', () => Sandbox.create({ template: 'host', volumes: [{ name: 'v' }] }, config)],
     ]
     for (const [name, call] of missing) {
       const error = await call().catch((each: unknown) => each)

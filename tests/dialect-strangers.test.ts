@@ -60,6 +60,7 @@ beforeAll(async () => {
     signatureSecret: 'a'.repeat(32),
   }
   const webhook = json(await raw.control({ method: 'POST', path: '/events/webhooks', body: [JSON.stringify(hook)] }))
+  await server.native.volumes.create({ name: 'victim' })
   const nativeId = sandbox.sandboxId.replace(/^sb/, 'sb_')
   const session = json(
     await server.raw({

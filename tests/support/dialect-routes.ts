@@ -14,6 +14,7 @@ import { FILE_ROUTES } from '../../packages/server/src/dialects/pandastack/file-
 import { PORT_ROUTES } from '../../packages/server/src/dialects/pandastack/port-routes.ts'
 import { SANDBOX_ROUTES as PANDASTACK_SANDBOX_ROUTES } from '../../packages/server/src/dialects/pandastack/sandbox-routes.ts'
 import { TEMPLATE_ROUTES } from '../../packages/server/src/dialects/pandastack/templates.ts'
+import { VOLUME_ROUTES as PANDASTACK_VOLUME_ROUTES } from '../../packages/server/src/dialects/pandastack/volume-routes.ts'
 
 export interface DialectRoute {
   readonly dialect: 'e2b' | 'pandastack'
@@ -40,6 +41,7 @@ const PANDASTACK = [
   ...PORT_ROUTES,
   ...PANDASTACK_BUILD_ROUTES,
   ...TEMPLATE_ROUTES,
+  ...PANDASTACK_VOLUME_ROUTES,
   ...ACCOUNT_ROUTES,
 ]
 

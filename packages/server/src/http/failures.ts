@@ -47,9 +47,8 @@ export function failureHeaders(error: HearthError): Record<string, string> {
 }
 
 /** A refusal on a connection that has no response object: one that asked for an upgrade, or whose request could not be read. */
-export function refuseSocket(socket: Duplex, error: HearthError, requestId: string): void {
+export function refuseSocket(socket: Duplex, error: HearthError, requestId: string, status = statusOf(error)): void {
   if (!socket.writable) return void socket.destroy()
-  const status = statusOf(error)
   const body = JSON.stringify({ error: failureOf(error, requestId) })
   const headers = { ...failureHeaders(error), 'x-request-id': requestId, 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries({ ...headers, connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)

@@ -101,7 +101,7 @@ export async function handleSandboxUpgrade(
     const failure = operation.failed(error)
     if (status !== 0) return void socket.destroy()
     status = edgeFailure(failure, target).code
-    refuseSocket(socket, failure, operation.requestId)
+    refuseSocket(socket, failure, operation.requestId, status)
   }
 }
 

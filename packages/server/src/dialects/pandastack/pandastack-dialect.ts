@@ -5,9 +5,7 @@ import { requireUndelegated } from '../../http/access/authenticator.ts'
 import { bearerToken } from '../../http/access/key-cache.ts'
 import { requireScope } from '../../http/access/scopes.ts'
 import { closeAfterAnswer } from '../../http/bodies/lingering-close.ts'
-import { refuseSocket } from '../../http/failures.ts'
 import type { Operation } from '../../http/operation.ts'
-import type { Operations } from '../../http/operations.ts'
 import { sendEmpty, sendJson } from '../answers.ts'
 import type { Builds } from '../builds/builds.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
@@ -24,6 +22,8 @@ import { forwardToPort, PORT_ROUTES } from './port-routes.ts'
 import { previewOf, Previews, type SandboxRows } from './previews.ts'
 import { SANDBOX_ROUTES } from './sandbox-routes.ts'
 import { TEMPLATE_ROUTES } from './templates.ts'
+import { Terminals } from './terminals.ts'
+import { VOLUME_ROUTES } from './volume-routes.ts'
 
 /** What it takes of the server besides the services of all APIs. */
 export interface PandaStackState {
@@ -50,6 +50,7 @@ const ROUTES = new RouteTable(
     // Before templates by their names: no template is called `builds`.
     ...BUILD_ROUTES,
     ...TEMPLATE_ROUTES,
+    ...VOLUME_ROUTES,
     ...ACCOUNT_ROUTES,
   ],
   '/v1',
@@ -57,7 +58,7 @@ const ROUTES = new RouteTable(
 
 const PROXY = /^\/v1\/sandboxes\/(?<id>[^/]{1,64})\/proxy\/(?<port>\d{1,5})(?<path>\/.*)?$/
 /** What the vendor hosts besides sandboxes. */
-const ELSEWHERE = /^\/v1\/(functions|schedules|databases|apps|volumes|preview-repos|repos|orgs|mcp)\b/
+const ELSEWHERE = /^\/v1\/(functions|schedules|databases|apps|preview-repos|repos|orgs|mcp)\b/
 
 /** PandaStack's API on a listener of its own. */
 export function pandastackDialect(
@@ -69,12 +70,12 @@ export function pandastackDialect(
 
 class PandaStackDialect implements Dialect {
   readonly #shared: PandaStack
-  readonly #operations: Operations
   readonly #previews: Previews
+  readonly #terminals: Terminals
 
   constructor({ services, operations }: DialectContext, { builds, sandboxes }: PandaStackState) {
     this.#shared = { services, sessions: new CodeSessions(), builds }
-    this.#operations = operations
+    this.#terminals = new Terminals(services, operations)
     this.#previews = new Previews(services, operations, sandboxes)
   }
 
@@ -84,14 +85,11 @@ class PandaStackDialect implements Dialect {
     else void this.#previews.request(incoming, outgoing, operation, target)
   }
 
-  /** WebSockets to programs in sandboxes; nothing of the vendor's own that its SDK calls is one. */
+  /** WebSockets to programs in sandboxes, and to a terminal in one. */
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     const target = previewOf(incoming)
-    if (target !== null) return void this.#previews.upgrade(incoming, socket, head, target)
-    const operation = this.#operations.beginUpgrade(incoming, socket, () => 501)
-    operation.name = 'pandastack.unknown'
-    socket.on('error', () => socket.destroy())
-    refuseSocket(socket, operation.failed(unsupported('WebSockets')), operation.requestId)
+    if (target === null) void this.#terminals.upgrade(incoming, socket, head)
+    else void this.#previews.upgrade(incoming, socket, head, target)
   }
 
   async close(): Promise<void> {

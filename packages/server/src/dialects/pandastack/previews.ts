@@ -78,7 +78,7 @@ export class Previews {
       const failure = operation.failed(error)
       if (status !== 0) return void socket.destroy()
       status = pandastackStatus(failure)
-      refuseSocket(socket, failure, operation.requestId)
+      refuseSocket(socket, failure, operation.requestId, status)
     }
   }
 

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { requireScope } from '../../http/access/scopes.ts'
 import { rungOf } from '../rung-choice.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
-import { unsupported } from './failures.ts'
 import { rootOf } from './templates.ts'
+import { mountsOf, volumesSchema } from './volume-routes.ts'
 import { isListed, sandboxView, TEMPLATE_KEY, withoutSecrets } from './views.ts'
 
 const PAGE = 1000
@@ -21,7 +21,7 @@ const createSchema = z.object({
   ttl_seconds: secondsSchema.nullish(),
   persistent: z.boolean().nullish(),
   metadata: metadataSchema.nullish(),
-  volumes: z.array(z.unknown()).nullish(),
+  volumes: volumesSchema.nullish(),
 })
 
 /** The life of sandboxes. */
@@ -45,7 +45,6 @@ export const SANDBOX_ROUTES: readonly Route[] = routes('sandbox', {
 
 async function create(call: Call): Promise<Answer> {
   const body = await call.body(createSchema)
-  if ((body.volumes ?? []).length > 0) throw unsupported('volumes')
   if (body.persistent === true && !body.ttl_seconds) requireScope(call.caller.scopes, 'sandbox:persistent')
   const asked = body.template ?? 'ubuntu-24.04'
   const root = body.from_snapshot ? { from: body.from_snapshot } : await rootOf(call, asked)
@@ -54,6 +53,7 @@ async function create(call: Call): Promise<Answer> {
     ...('from' in root ? {} : rungOf(body.metadata ?? {})),
     ...(body.ttl_seconds ? { ttlMs: Math.max(1000, Math.ceil(body.ttl_seconds * 1000)) } : {}),
     ...(body.persistent === true && !body.ttl_seconds ? { persistent: true } : {}),
+    ...mountsOf(body.volumes ?? []),
     // The vendor's commands are root's: programs make directories wherever they like.
     user: 'root',
     metadata: { ...body.metadata, [TEMPLATE_KEY]: asked },

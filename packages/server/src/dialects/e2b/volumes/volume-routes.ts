@@ -1,8 +1,7 @@
 import { HearthError, volumePathSchema, type CreateSandbox, type VolumeView } from '@hearth/contract'
 import { z } from 'zod'
+import { isOwn, ownVolumes } from '../../own-volumes.ts'
 import type { Answer, Call, Route } from '../control/call.ts'
-
-const PAGE = 1000
 
 /** Where volumes are in a new sandbox. */
 export const volumeMountsSchema = z.array(z.object({ name: z.string().max(64), path: volumePathSchema })).max(64)
@@ -39,29 +38,10 @@ async function remove(call: Call): Promise<Answer> {
   return { status: 204 }
 }
 
-/** Those of workspaces, and copies that belong to a fork, are not for clients of this dialect. */
-async function ownVolumes(call: Pick<Call, 'plane' | 'caller'>): Promise<VolumeView[]> {
-  const found: VolumeView[] = []
-  let cursor: string | null = null
-  do {
-    const page: { readonly items: readonly VolumeView[]; readonly next: string | null } = await call.plane.volumes.list(
-      call.caller,
-      { limit: PAGE, cursor },
-    )
-    found.push(...page.items.filter(isOwn))
-    cursor = page.next
-  } while (cursor !== null)
-  return found
-}
-
 async function own(call: Call): Promise<VolumeView> {
   const volume = await call.plane.volumes.get(call.caller, call.parameter('volume'))
   if (!isOwn(volume)) throw new HearthError('volume_not_found', `there is no volume ${volume.id}`)
   return volume
-}
-
-function isOwn({ workspace, name }: VolumeView): boolean {
-  return workspace === null && name !== null
 }
 
 function shown({ id, name }: VolumeView): { readonly volumeID: string; readonly name: string } {
