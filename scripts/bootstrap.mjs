@@ -32,7 +32,11 @@ function installDependencies(root) {
   const reason = whyInstall(root)
   if (reason === null) return
   console.error(`• installing npm packages (${reason})`)
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, stdio: ['ignore', 2, 2] })
+  // Errors alone: it would warn of every package that wants the Node 24 which comes with them.
+  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  })
   if (status === 0) return
   console.error('npm ci failed; its output is above. Check that the npm registry answers and try again.')
   process.exit(1)
