@@ -56,6 +56,7 @@ async function floorOf(
     processors: processorsOf(limits.cpus, facts),
     accelerator: parts.accelerator,
     capturable: restored !== null,
+    volumes: 'none',
     start: restored === null ? { kind: 'boot', pids: limits.pids } : { kind: 'restore' },
   })
     // Nobody controls this one.

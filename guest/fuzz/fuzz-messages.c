@@ -100,6 +100,7 @@ SERVE(list_changes, touch(message->paths))
 SERVE(apply_changes, touch(message->path))
 SERVE(connect, (void)0)
 SERVE(network, touch(message->authority), open_own_channel())
+SERVE(volumes, touch_list(message->places))
 void serve_list_processes(uint32_t channel) { open_channel(channel); }
 void serve_watch_processes(uint32_t channel) { open_channel(channel); }
 void serve_statistics(uint32_t channel) { open_channel(channel); }

@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "link.h"
 #include "messages.gen.h"
+#include "volumes/attach.h"
 
 #define SETTLE 1u
 // From the kernel's fs.h, which musl's headers do not have.
@@ -17,7 +18,7 @@
 #define FITHAW _IOWR('X', 120, int)
 
 static int changes_descriptor = -1;
-static bool holding, file_system_held;
+static bool holding, file_system_held, volumes_held;
 
 void freeze_open(int changes) { changes_descriptor = changes; }
 
@@ -41,7 +42,9 @@ static int settle(void) {
 bool freeze_begin(uint32_t flags) {
   // Before the file system is held, since it may have to write.
   if (flags & SETTLE && changes_descriptor >= 0) identity_ready();
-  int error = flags & SETTLE ? settle() : 0;
+  // First: what waits for a volume could hold what the disk would have to wait for.
+  volumes_held = volumes_hold();
+  int error = !volumes_held ? ETIMEDOUT : flags & SETTLE ? settle() : 0;
   holding = true;
   bool encoded = encode_frozen(link_output(), 0, &(struct message_frozen){(uint32_t)error, others_exist()});
   link_freeze();
@@ -53,6 +56,8 @@ void freeze_end(bool forget) {
   holding = false;
   if (file_system_held) ioctl(changes_descriptor, FITHAW, 0);
   file_system_held = false;
+  if (volumes_held) volumes_go_on();
+  volumes_held = false;
   // A copy is told who it is after this.
   if (!forget) identity_unready();
   link_thaw(forget);

@@ -17,6 +17,7 @@
 #include "keeper/store.h"
 #include "keeper/trace.h"
 #include "loop.h"
+#include "volumes/volumes.h"
 
 // The floor under every exec: fork and exec of /bin/true, in microseconds, one line each.
 static int probe_exec(long count) {
@@ -42,6 +43,7 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "changes") == 0) return changes_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "checkpoint") == 0) return checkpoint_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "trace") == 0) return trace_main(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "volumes") == 0) return volumes_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "hold") == 0) return hold_main(argc - 1, argv + 1);
   if (argc > 2 && strcmp(argv[1], "probe-exec") == 0) return probe_exec(strtol(argv[2], NULL, 10));
   if (argc > 1 && strcmp(argv[1], "attach-docker") == 0) return bridge_attach(argc, argv);

@@ -59,6 +59,7 @@ enum message_type {
   MESSAGE_THAW = 67,
   MESSAGE_CLOCK = 68,
   MESSAGE_NETWORK = 70,
+  MESSAGE_VOLUMES = 75,
   MESSAGE_LOOKUP = 71,
   MESSAGE_ADDRESS = 72,
   MESSAGE_DIAL = 73,
@@ -1029,6 +1030,26 @@ static inline bool decode_network(struct slice payload, struct message_network *
 static inline bool encode_network(struct buffer *out, uint32_t channel, const struct message_network *message) {
   size_t frame = wire_begin(out, 70, channel);
   wire_write_string(out, message->authority);
+  return wire_end(out, frame);
+}
+
+struct message_volumes {
+  uint32_t flags;
+  uint32_t read_only;
+  struct slice_list places;
+};
+static inline bool decode_volumes(struct slice payload, struct message_volumes *message) {
+  struct reader reader = {payload.bytes, payload.length, true};
+  message->flags = wire_read_u32(&reader);
+  message->read_only = wire_read_u32(&reader);
+  message->places = wire_read_strings(&reader);
+  return reader.ok && reader.left == 0;
+}
+static inline bool encode_volumes(struct buffer *out, uint32_t channel, const struct message_volumes *message) {
+  size_t frame = wire_begin(out, 75, channel);
+  wire_write_u32(out, message->flags);
+  wire_write_u32(out, message->read_only);
+  wire_write_strings(out, message->places);
   return wire_end(out, frame);
 }
 

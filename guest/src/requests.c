@@ -45,6 +45,7 @@ bool requests_receive(uint8_t type, uint32_t channel, struct slice payload) {
     REQUEST(MESSAGE_APPLY_CHANGES, apply_changes)
     REQUEST(MESSAGE_CONNECT, connect)
     REQUEST(MESSAGE_NETWORK, network)
+    REQUEST(MESSAGE_VOLUMES, volumes)
     REQUEST_WITHOUT_FIELDS(MESSAGE_STATISTICS, statistics)
     REQUEST_WITHOUT_FIELDS(MESSAGE_SHUTDOWN, shutdown)
     default:

@@ -32,6 +32,7 @@ void serve_list_changes(uint32_t channel, const struct message_list_changes *mes
 void serve_apply_changes(uint32_t channel, const struct message_apply_changes *message);
 void serve_connect(uint32_t channel, const struct message_connect *message);
 void serve_network(uint32_t channel, const struct message_network *message);
+void serve_volumes(uint32_t channel, const struct message_volumes *message);
 void serve_statistics(uint32_t channel);
 void serve_shutdown(uint32_t channel);
 #endif

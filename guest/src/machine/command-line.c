@@ -20,14 +20,16 @@ bool command_line_read(struct command_line *line) {
   close(descriptor);
   if (length <= 0) return false;
   text[length] = 0;
-  char *rest = text, pids[16] = "";
+  char *rest = text, pids[16] = "", volumes[16] = "";
   for (char *word; (word = strsep(&rest, " \n"));) {
     take(word, "hearth.base=", line->base, sizeof line->base);
     take(word, "hearth.basetype=", line->base_type, sizeof line->base_type);
     take(word, "hearth.upper=", line->upper, sizeof line->upper);
     take(word, "hearth.uppertype=", line->upper_type, sizeof line->upper_type);
     take(word, "hearth.pids=", pids, sizeof pids);
+    take(word, "hearth.volumes=", volumes, sizeof volumes);
   }
   line->pids = strtoul(pids, NULL, 10);
+  line->volumes = strtoul(volumes, NULL, 10) != 0;
   return line->base[0] != 0;
 }

@@ -6,6 +6,7 @@
 struct command_line {
   char base[128], base_type[32], upper[128], upper_type[32];
   unsigned long pids;  // 0: no limit
+  bool volumes;        // it may get some
 };
 
 // False when there is no hearth.base.

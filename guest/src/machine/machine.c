@@ -19,6 +19,7 @@
 #include "port.h"
 
 #define MODULES "/hearth/modules"
+#define VOLUME_MODULES "/hearth/volume-modules"
 
 // The kernel's console, so that a machine that does not come up says why.
 static bool complain(const char *what) {
@@ -44,6 +45,7 @@ bool machine_enter(struct machine *machine) {
   if (!mounts_kernel_interfaces()) complain("kernel file systems");
   descriptors_fill_standard();
   modules_load(MODULES);
+  if (line.volumes) modules_load(VOLUME_MODULES);
   if (!mounts_root(&line)) {
     complain("root file system");
     machine_leave();

@@ -2,6 +2,8 @@ import { describe } from 'vitest'
 import { describeSuite } from './support/suite.ts'
 import { describeAttaching } from './volumes/attaching.ts'
 import { describeCopies } from './volumes/copies.ts'
+import { describePrograms } from './volumes/programs.ts'
+import { describeRunning } from './volumes/running.ts'
 import { describeSharing } from './volumes/sharing.ts'
 import { VolumeSuite, type VolumeSuiteOptions } from './volumes/volume-suite.ts'
 
@@ -19,6 +21,13 @@ export function describeVolumes(options: VolumeSuiteOptions): void {
         describe('sharing', () => {
           describeSharing(volumes)
         })
+        describe('programs', () => {
+          describePrograms(volumes)
+        })
+        if (capabilities.memory)
+          describe('running processes', () => {
+            describeRunning(volumes)
+          })
         if (capabilities.snapshots)
           describe('copies', () => {
             describeCopies(volumes)

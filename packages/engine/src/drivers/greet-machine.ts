@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { BOUNDS, HearthError } from '@hearth/contract'
-import type { Link } from '../link/link.ts'
+import type { Link, RequestOptions } from '../link/link.ts'
 import type { Messages } from '../link/messages.gen.ts'
 import { exactNumber } from '../link/wire.ts'
 import { openNetwork } from '../machine/link-network.ts'
 import type { LaunchRequest } from './driver.ts'
 
 const FLAGS = { makeWorkdir: 1, renewed: 2 } as const
+const OTHER_FILES = 1
 const CONFIRMATIONS = { hostname: 1, clock: 2, randomness: 4 } as const
 
 /** What a guest is told of its machine. */
@@ -20,15 +21,22 @@ interface Beginning {
   readonly restored: boolean
   /** It is a copy of another, or becomes one of its own later: what must not be there twice is made anew. */
   readonly renewed: boolean
+  /** Those that the guest mounts, in their order. */
+  readonly volumes?: LaunchRequest['volumes']
+  /** The files in them are not those that the copied machine knew. */
+  readonly others?: boolean
 }
 
 /** Says hello and gives a new machine its identity. It may be handed out afterwards. */
-export async function greet(link: Link, identity: Identity, { restored, renewed }: Beginning): Promise<void> {
+export async function greet(link: Link, identity: Identity, beginning: Beginning): Promise<void> {
+  const { restored, renewed, volumes = [], others = false } = beginning
   const options = { timeoutMs: BOUNDS.bootTimeoutMs, signal: identity.signal }
   // Together: the guest takes them in order, and nobody waits for the way back in between.
-  const [, confirmed] = await Promise.all([
+  const [, , confirmed] = await Promise.all([
     // By when one that goes on where another stood could take its clock, that was late. This comes before whatever it is asked.
     link.hello(options).then(() => restored && link.tellTime()),
+    // Before the working directory, which may lie in one.
+    volumes.length > 0 && attach(link, volumes, others, options),
     configure(link, identity, renewed),
     network(link, identity),
   ])
@@ -43,6 +51,17 @@ export async function identify(link: Link, identity: Identity): Promise<void> {
 
 async function network(link: Link, { network: wanted, signal }: Identity): Promise<void> {
   if (wanted !== undefined) await openNetwork(link, wanted, { timeoutMs: BOUNDS.bootTimeoutMs, signal })
+}
+
+async function attach(
+  link: Link,
+  volumes: LaunchRequest['volumes'],
+  others: boolean,
+  options: RequestOptions,
+): Promise<void> {
+  const readOnly = volumes.reduce((bits, volume, index) => bits | (volume.readOnly ? 1 << index : 0), 0)
+  const places = volumes.map(({ path }) => path)
+  await link.request('Volumes', { flags: others ? OTHER_FILES : 0, readOnly, places }, options)
 }
 
 function configure(link: Link, identity: Identity, renewed: boolean): Promise<number> {

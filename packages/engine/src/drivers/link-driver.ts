@@ -86,7 +86,9 @@ export class LinkDriver implements Driver {
     return (await this.#launch(request, false)).machine
   }
 
-  async #launch(request: LaunchRequest, unclaimed: boolean): Promise<Started> {
+  async #launch(asked: LaunchRequest, unclaimed: boolean): Promise<Started> {
+    // A copy of a machine knows them by their order, whoever names them.
+    const request = { ...asked, volumes: asked.volumes.toSorted((one, other) => (one.path < other.path ? -1 : 1)) }
     let keeper: PreparedKeeper | null = null
     let resources: MachineResources | null = null
     try {
@@ -101,7 +103,13 @@ export class LinkDriver implements Driver {
       const restored = await this.#start(keeper, { request, disk, idBase }, ahead)
       request.diskMade?.()
       const started = this.#machine({ id: request.id, directory: request.directory, resources }, keeper.socket)
-      await greet(started.link, request, { restored, renewed: unclaimed || request.from !== null })
+      const volumes = this.#runtime.attaches === 'guest' ? request.volumes : []
+      await greet(started.link, request, {
+        restored,
+        renewed: unclaimed || request.from !== null,
+        volumes,
+        others: hasOthers(request),
+      })
       return started
     } catch (error) {
       throw await this.#undo(error, request, keeper, resources)
@@ -251,6 +259,11 @@ export class LinkDriver implements Driver {
       context: { ...error.context },
     })
   }
+}
+
+/** Those of a fork and of a sleep are as they were. */
+function hasOthers({ from }: LaunchRequest): boolean {
+  return from?.manifest.kind === 'snapshot'
 }
 
 const ASLEEP: LinkEnd = { kind: 'asleep', detail: 'the sandbox was hibernated' }

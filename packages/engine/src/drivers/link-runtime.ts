@@ -98,6 +98,8 @@ export interface LinkRuntime {
   readonly ownDisk?: boolean
   /** Who can give a running machine another hostname. Absent: nobody. */
   readonly renames?: 'guest' | 'keeper'
+  /** Who mounts the volumes in the sandbox. Absent: its runtime does, when it starts. */
+  readonly attaches?: 'guest'
   /** What lies in its area. Default `files`, the directories of an overlay. */
   readonly diskForm?: AreaForm
   /** The keeper's cgroup does not hold the sandbox's own processes, so that what it counts says nothing of them. */

@@ -8,7 +8,7 @@ import type { Probe } from './driver.ts'
 const PROGRAM_DIRECTORIES = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin']
 const KEPT_MS = 24 * 3_600_000
 /** Raised when a probe says something else of the same host. */
-const FORMAT = 3
+const FORMAT = 4
 
 /**
  * Remembers that a driver works, so that a short-lived command need not try it again. Only a success is kept, and only

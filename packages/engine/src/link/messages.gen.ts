@@ -57,6 +57,7 @@ export const MESSAGE_TYPES = {
   Thaw: 67,
   Clock: 68,
   Network: 70,
+  Volumes: 75,
   Lookup: 71,
   Address: 72,
   Dial: 73,
@@ -355,6 +356,12 @@ export interface Messages {
   /** Names can be looked up from now on; see the section on names. Answered by Done or Failed. authority: a certificate in PEM for the trust store, empty for none. Comes again when what may be reached has changed: the guest then looks up the names that it knows. */
   Network: {
     readonly authority: string
+  }
+  /** To a guest with a kernel of its own, before Configure: the volumes of the machine, each under its index, are mounted at these places; readOnly has a bit for each. Answered by Done or Failed. Comes again to a copy, with the same places. flags: 1 the files are others than those that it knows. */
+  Volumes: {
+    readonly flags: number
+    readonly readOnly: number
+    readonly places: readonly string[]
   }
   /** On a channel of the guest. Answered by Address, which ends it. scope: the process in whose own network it was asked, 0 for that of the machine. */
   Lookup: {
@@ -657,6 +664,11 @@ export const ENCODERS: Encoders = {
   Network: (message, writer) => {
     writer.string(message.authority)
   },
+  Volumes: (message, writer) => {
+    writer.u32(message.flags)
+    writer.u32(message.readOnly)
+    writer.strings(message.places)
+  },
   Lookup: (message, writer) => {
     writer.string(message.name)
     writer.u32(message.scope)
@@ -943,6 +955,11 @@ export const DECODERS: Decoders = {
   }),
   Network: (reader) => ({
     authority: reader.string(),
+  }),
+  Volumes: (reader) => ({
+    flags: reader.u32(),
+    readOnly: reader.u32(),
+    places: reader.strings(),
   }),
   Lookup: (reader) => ({
     name: reader.string(),

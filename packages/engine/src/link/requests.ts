@@ -6,6 +6,7 @@ import { BOUNDS } from '@hearth/contract'
 export const SINGLE_ANSWERS = {
   Configure: 'Done',
   Network: 'Done',
+  Volumes: 'Done',
   Signal: 'Done',
   Resize: 'Done',
   Forget: 'Done',

@@ -6,7 +6,9 @@ export interface VolumeSuiteOptions {
   readonly name: string
   /** A new sandbox of the rung under test, of its default user; the suite kills it. */
   readonly create: (spec?: CreateFrom) => Promise<Sandbox>
-  readonly capabilities: DriverCapabilities & { readonly snapshots: boolean }
+  readonly capabilities: DriverCapabilities & { readonly snapshots: boolean; readonly memory: boolean }
+  /** A template of the rung with `python3` and `git`. */
+  readonly pythonTemplate: string
   readonly volumes: {
     create(options?: VolumeOptions): Promise<VolumeInfo>
     clone(source: VolumeId, options?: VolumeOptions): Promise<VolumeInfo>

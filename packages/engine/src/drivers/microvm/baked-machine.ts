@@ -26,6 +26,8 @@ export interface BakeOrder {
   readonly base: string
   readonly limits: Pick<Limits, 'memoryBytes' | 'cpus' | 'diskBytes'>
   readonly facts: MachineFacts
+  /** Whether it can be given some. */
+  readonly volumes: boolean
 }
 
 /** Each is about as large as the memory that a booted kernel has touched. The ones that were not used for longest go. */
@@ -74,6 +76,7 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
     upper: { path: disk, from: await emptyDisk(cache, diskBytes) },
     memory: await emptyMemory(cache, memoryBytes),
     start: { kind: 'boot', pids: PIDS } as const,
+    volumes: order.volumes ? [] : null,
     memoryBytes,
     cpus,
   })

@@ -24,7 +24,10 @@ async function entries(kernel: Kernel, guest: string): Promise<CpioEntry[]> {
     (path) => ({ kind: 'directory', path, mode: 0o755 }) as const,
   )
   const modules = await Promise.all(
-    kernel.modules.map(async (name) => ({ name, content: await readFile(join(kernel.directory, name)) })),
+    [...kernel.modules, ...kernel.volumeModules].map(async (name) => ({
+      name,
+      content: await readFile(join(kernel.directory, name)),
+    })),
   )
   return [
     ...directories,
@@ -32,11 +35,11 @@ async function entries(kernel: Kernel, guest: string): Promise<CpioEntry[]> {
     { kind: 'device', path: 'dev/console', mode: 0o600, major: 5, minor: 1 },
     { kind: 'file', path: 'init', mode: 0o755, content: await readFile(guest) },
     ...modules.map(({ name, content }) => ({ kind: 'file', path: `hearth/${name}`, mode: 0o644, content }) as const),
-    {
-      kind: 'file',
-      path: 'hearth/modules',
-      mode: 0o644,
-      content: Buffer.from(modules.map(({ name }) => `${name}\n`).join('')),
-    },
+    list('hearth/modules', kernel.modules),
+    list('hearth/volume-modules', kernel.volumeModules),
   ]
+}
+
+function list(path: string, names: readonly string[]): CpioEntry {
+  return { kind: 'file', path, mode: 0o644, content: Buffer.from(names.map((name) => `${name}\n`).join('')) }
 }

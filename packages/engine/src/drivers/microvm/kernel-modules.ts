@@ -5,7 +5,9 @@ import { findProgram } from '../staging/programs.ts'
 import { runTool } from './run-tool.ts'
 
 /** What a machine needs beside what is built into the kernel: its bus, its disks, its port, the file system that joins base and upper. */
-const WANTED = ['virtio_mmio', 'virtio_blk', 'virtio_console', 'overlay'] as const
+export const MACHINE_MODULES = ['virtio_mmio', 'virtio_blk', 'virtio_console', 'overlay'] as const
+/** And one that may get volumes. */
+export const VOLUME_MODULES = ['fuse'] as const
 
 export interface KernelModule {
   readonly name: string
@@ -13,7 +15,7 @@ export interface KernelModule {
 }
 
 /** The wanted modules and what they depend on, in the order in which they must be loaded. */
-export async function collectModules(directory: string): Promise<KernelModule[]> {
+export async function collectModules(directory: string, wanted: readonly string[]): Promise<KernelModule[]> {
   const files = await moduleFiles(directory)
   const builtIn = new Set((await readFile(join(directory, 'modules.builtin'), 'utf8')).split('\n').map(moduleName))
   const loaded = new Map<string, KernelModule>()
@@ -25,7 +27,7 @@ export async function collectModules(directory: string): Promise<KernelModule[]>
     for (const dependency of dependencies(content)) await load(dependency)
     loaded.set(name, { name, content })
   }
-  for (const name of WANTED) await load(name)
+  for (const name of wanted) await load(name)
   return [...loaded.values()]
 }
 

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Progress } from '../../templates/template.ts'
 import { makeOnce } from '../staging/write-once.ts'
 import { extractKernelElf } from './kernel-image.ts'
-import { collectModules } from './kernel-modules.ts'
+import { collectModules, MACHINE_MODULES, VOLUME_MODULES } from './kernel-modules.ts'
 import { downloadKernel, type KernelTree } from './kernel-package.ts'
 
 /** A kernel that is ready to be started. */
@@ -17,12 +17,14 @@ export interface Kernel {
   readonly image: string
   /** In the order in which they are loaded; each is a file in `directory`. */
   readonly modules: readonly string[]
+  /** Loaded after those, in machines with volumes. */
+  readonly volumeModules: readonly string[]
   readonly directory: string
 }
 
 const MANIFEST = 'kernel.json'
 /** Raised when what is prepared changes, so that what an older version made is made again. */
-const FORMAT = 1
+const FORMAT = 2
 const manifestSchema = z.strictObject({
   format: z.literal(FORMAT),
   release: z.string().regex(/^[\w.+~-]+$/),
@@ -30,6 +32,7 @@ const manifestSchema = z.strictObject({
   digest: z.string(),
   image: z.enum(['vmlinux', 'vmlinuz']),
   modules: z.array(z.string().regex(/^\w+$/)),
+  volumeModules: z.array(z.string().regex(/^\w+$/)),
 })
 
 /**
@@ -64,17 +67,21 @@ async function installedKernel(): Promise<KernelTree | null> {
 async function prepare(directory: string, tree: KernelTree, progress: Progress): Promise<Kernel> {
   const compressed = await readFile(tree.image)
   const source = createHash('sha256').update(compressed).digest('hex')
-  const target = join(directory, `${tree.release}-${source.slice(0, 16)}`)
+  // What another version has made of it lies elsewhere, and that version may be at work too.
+  const key = createHash('sha256').update(`${FORMAT} ${source}`).digest('hex')
+  const target = join(directory, `${tree.release}-${key.slice(0, 16)}`)
   const existing = await readPrepared(target)
   if (existing !== null) return existing
   progress(`preparing the kernel ${tree.release}`)
-  const modules = await collectModules(tree.modules)
+  const needed = await collectModules(tree.modules, MACHINE_MODULES)
+  const modules = await collectModules(tree.modules, [...MACHINE_MODULES, ...VOLUME_MODULES])
   const elf = extractKernelElf(compressed)
   const content = elf ?? compressed
   const image = elf === null ? 'vmlinuz' : 'vmlinux'
   const digest = createHash('sha256').update(content)
   for (const module of modules) digest.update(module.name).update(module.content)
-  const names = modules.map((module) => module.name)
+  const names = needed.map((module) => module.name)
+  const others = modules.map((module) => module.name).filter((name) => !names.includes(name))
   const manifest = {
     format: FORMAT,
     release: tree.release,
@@ -82,6 +89,7 @@ async function prepare(directory: string, tree: KernelTree, progress: Progress):
     digest: digest.digest('hex'),
     image,
     modules: names,
+    volumeModules: others,
   }
   const files = [
     { name: image, content },
@@ -117,8 +125,16 @@ async function readPrepared(directory: string): Promise<Kernel | null> {
   if (text === null) return null
   const manifest = manifestSchema.safeParse(JSON.parse(text))
   if (!manifest.success) return null
-  const { release, digest, image, modules } = manifest.data
-  return { release, digest, image: join(directory, image), modules: modules.map((name) => `${name}.ko`), directory }
+  const { release, digest, image, modules, volumeModules } = manifest.data
+  const [files, volumeFiles] = [modules, volumeModules].map((names) => names.map((name) => `${name}.ko`))
+  return {
+    release,
+    digest,
+    directory,
+    image: join(directory, image),
+    modules: files ?? [],
+    volumeModules: volumeFiles ?? [],
+  }
 }
 
 const collator = new Intl.Collator('en', { numeric: true })

@@ -14,6 +14,10 @@ export const DESCRIPTORS = {
   control: 9,
   /** The state of the devices that it goes on from. */
   state: 10,
+  /** The stream to whoever serves the volumes. */
+  volumes: 11,
+  /** Not QEMU's: where that process says how many files it holds. */
+  held: 12,
 } as const
 
 /** What a machine is made of. */
@@ -23,6 +27,8 @@ export interface MachineShape {
   readonly accelerator: Accelerator
   /** Its memory is the private copy of a file, and it is controlled: it can be captured. */
   readonly capturable: boolean
+  /** `unserved`: it has the port, and nobody is behind it yet. */
+  readonly volumes: 'none' | 'unserved' | 'served'
   /** A kernel that is told how many processes there may be, or the state of a machine that ran before. */
   readonly start: { readonly kind: 'boot'; readonly pids: number } | { readonly kind: 'restore' }
 }
@@ -51,8 +57,14 @@ export function machineArguments(qemu: Qemu, shape: MachineShape): string[] {
     ['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot'],
     ['-global', 'virtio-mmio.force-legacy=false'],
     start(shape),
-    ['-chardev', 'socket,id=link,fd=0', '-device', 'virtio-serial-device,max_ports=2'],
+    [
+      '-chardev',
+      'socket,id=link,fd=0',
+      '-device',
+      `virtio-serial-device,max_ports=${shape.volumes === 'none' ? 2 : 3}`,
+    ],
     ['-device', 'virtserialport,chardev=link,name=hearth'],
+    volumePort(shape.volumes),
     disk('base', descriptorPath(DESCRIPTORS.base), 'readonly=on'),
     // The upper is as disposable as its machine: what a crash of the host would lose is lost with the machine anyway.
     disk('upper', descriptorPath(DESCRIPTORS.upper), 'cache=unsafe,discard=unmap'),
@@ -79,10 +91,16 @@ function capturable(memoryBytes: number): string[] {
   return parameters.flat()
 }
 
+function volumePort(volumes: MachineShape['volumes']): string[] {
+  if (volumes === 'none') return []
+  const behind = volumes === 'served' ? `socket,id=volumes,fd=${DESCRIPTORS.volumes}` : 'null,id=volumes'
+  return ['-chardev', behind, '-device', 'virtserialport,chardev=volumes,name=volumes']
+}
+
 function start(shape: MachineShape): string[] {
   if (shape.start.kind === 'restore') return ['-incoming', `file:${descriptorPath(DESCRIPTORS.state)}`]
   const { kernel, initramfs } = DESCRIPTORS
-  const words = commandLine(shape.accelerator, shape.start.pids)
+  const words = commandLine(shape.accelerator, shape.start.pids, shape.volumes !== 'none')
   return ['-kernel', descriptorPath(kernel), '-initrd', descriptorPath(initramfs), '-append', words]
 }
 
@@ -97,7 +115,7 @@ function disk(id: string, path: string, options: string): string[] {
 }
 
 /** The kernel's command line; the words that begin with `hearth.` are the guest's (see guest/protocol.md). */
-function commandLine(accelerator: Accelerator, pids: number): string {
+function commandLine(accelerator: Accelerator, pids: number, volumes: boolean): string {
   const words = [
     'quiet',
     'loglevel=0',
@@ -113,5 +131,6 @@ function commandLine(accelerator: Accelerator, pids: number): string {
     words.push('no_timer_check', 'tsc=reliable', `tsc_early_khz=${accelerator.tscKhz}`, 'mitigations=off')
   }
   words.push('hearth.base=/dev/vda', 'hearth.basetype=ext4', 'hearth.upper=/dev/vdb', `hearth.pids=${pids}`)
+  if (volumes) words.push('hearth.volumes=1')
   return words.join(' ')
 }

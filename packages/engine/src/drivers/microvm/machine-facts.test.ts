@@ -12,15 +12,21 @@ const parts: MachineParts = {
     bubblewrap: '/bwrap',
     privateMemory: true,
   },
-  kernel: { release: '6.1', image: '/k', digest: 'k', directory: '/', modules: [] },
+  kernel: { release: '6.1', image: '/k', digest: 'k', directory: '/', modules: [], volumeModules: [] },
   initramfs: { path: '/i', digest: 'i' },
   accelerator: { kind: 'tcg', tscKhz: 2_600_000 },
+  guest: '/guest',
 }
 const limits = { memoryBytes: GiB / 2, cpus: 1, diskBytes: GiB }
 const host = { root: true, cgroups: { kind: 'none', reason: '' }, cores: 4 } as const
 
-function facts(changes: Partial<typeof limits> = {}, other: Partial<MachineParts> = {}, base = 'image') {
-  return machineFacts({ ...parts, ...other }, { ...limits, ...changes }, base, host)
+function facts(
+  changes: Partial<typeof limits> = {},
+  other: Partial<MachineParts> = {},
+  base = 'image',
+  volumes = false,
+) {
+  return machineFacts({ ...parts, ...other }, { ...limits, ...changes }, { baseIdentity: base, volumes }, host)
 }
 
 describe('the facts of a machine', () => {
@@ -36,6 +42,7 @@ describe('the facts of a machine', () => {
     ['the image', async () => await facts({}, {}, 'made anew'), /disk image of the template \(image there, made anew/],
     ['QEMU', async () => await facts({}, { qemu: { ...parts.qemu, version: '11.1' } }), /QEMU version \(10.0.2 there/],
     ['devices', async () => await facts({}, { qemu: { ...parts.qemu, firmware: '/other' } }), /device layout/],
+    ['volumes', async () => await facts({}, {}, 'image', true), /device layout/],
     [
       'the host’s clock',
       async () => await facts({}, { accelerator: { kind: 'tcg', tscKhz: 3_000_000 } }),

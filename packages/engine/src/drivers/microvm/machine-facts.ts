@@ -12,12 +12,12 @@ export type MachineFacts = Readonly<Record<string, string | number>>
 export async function machineFacts(
   parts: MachineParts,
   limits: Pick<Limits, 'memoryBytes' | 'cpus' | 'diskBytes'>,
-  baseIdentity: string,
+  { baseIdentity, volumes }: { readonly baseIdentity: string; readonly volumes: boolean },
   host: HostFacts,
 ): Promise<MachineFacts> {
   return {
     'QEMU version': parts.qemu.version,
-    'device layout': deviceLayout(parts),
+    'device layout': deviceLayout(parts, volumes),
     processor: await processor(parts.accelerator),
     'memory in MiB': memoryMebibytes(limits.memoryBytes),
     'number of processors': processorsOf(limits.cpus, host),
@@ -38,9 +38,16 @@ export function compareFacts(captured: MachineFacts, here: MachineFacts): void {
 }
 
 /** Everything about the machine's devices that the arguments say. */
-function deviceLayout(parts: MachineParts): string {
+function deviceLayout(parts: MachineParts, volumes: boolean): string {
   const { qemu, accelerator } = parts
-  const shape = { memoryBytes: 0, processors: 1, accelerator, capturable: true, start: { kind: 'restore' } } as const
+  const shape = {
+    memoryBytes: 0,
+    processors: 1,
+    accelerator,
+    capturable: true,
+    volumes: volumes ? 'served' : 'none',
+    start: { kind: 'restore' },
+  } as const
   return digest(machineArguments(qemu, shape).slice(1).join('\n'))
 }
 

@@ -50,12 +50,13 @@ export async function findMachineParts(
       kernel,
       initramfs,
       accelerator,
+      guest: paths.guest,
       obstacle: remembered === 'kvm' ? null : (obstacle ?? 'a machine with KVM did not start'),
     }
   }
   progress('starting a microVM to see whether it works')
   const attempt = async (accelerator: Accelerator): Promise<string | null> => {
-    const parts = { qemu, kernel, initramfs, accelerator }
+    const parts = { qemu, kernel, initramfs, accelerator, guest: paths.guest }
     return await bootOnce(parts, context, TIMEOUT_MS[accelerator.kind]).then(
       () => null,
       (error: unknown) => (error as Error).message,
@@ -63,7 +64,7 @@ export async function findMachineParts(
   }
   const found = await choose(obstacle, attempt)
   await memory.write(found.accelerator.kind)
-  return { qemu, kernel, initramfs, ...found }
+  return { qemu, kernel, initramfs, guest: paths.guest, ...found }
 }
 
 /** KVM where a machine really starts with it, emulation otherwise. */

@@ -1,6 +1,7 @@
 import { chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostFacts } from '../../host/facts.ts'
+import type { AttachedVolume } from '../driver.ts'
 import type { InheritedFile, LaunchPlan, Step } from '../launch-plan.ts'
 import type { Accelerator } from './accelerator.ts'
 import { confine } from './confinement.ts'
@@ -9,6 +10,7 @@ import type { Initramfs } from './initramfs.ts'
 import type { Kernel } from './kernel.ts'
 import { DESCRIPTORS, machineArguments, memoryMebibytes, TRANSLATION_CACHE_MIB } from './machine-arguments.ts'
 import type { Qemu } from './qemu.ts'
+import { serveVolumes, type VolumeService } from './served-volumes.ts'
 
 /** What every machine of this host is started with. */
 export interface MachineParts {
@@ -16,6 +18,8 @@ export interface MachineParts {
   readonly kernel: Kernel
   readonly initramfs: Initramfs
   readonly accelerator: Accelerator
+  /** The guest's program, which serves volumes too. */
+  readonly guest: string
 }
 
 export interface MachineSpecification {
@@ -30,6 +34,8 @@ export interface MachineSpecification {
   readonly start:
     | { readonly kind: 'boot'; readonly pids: number }
     | { readonly kind: 'restore'; readonly state: string }
+  /** Null: it is a machine without the port for them, which none can be given. */
+  readonly volumes: readonly AttachedVolume[] | null
   readonly memoryBytes: number
   readonly cpus: number
   readonly idBase: number | null
@@ -57,22 +63,30 @@ export async function machinePlan(
   facts: HostFacts,
 ): Promise<LaunchPlan> {
   const { accelerator } = parts
-  const { idBase, memoryBytes, start } = specification
+  const { directory, idBase, memoryBytes, start, volumes } = specification
   const processors = processorsOf(specification.cpus, facts)
   const capturable = specification.memory !== null
-  const command = machineArguments(parts.qemu, { memoryBytes, processors, accelerator, capturable, start })
+  const has = volumes === null ? 'none' : volumes.length === 0 ? 'unserved' : 'served'
+  const shape = { memoryBytes, processors, accelerator, capturable, start, volumes: has } as const
+  const command = machineArguments(parts.qemu, shape)
   // A user namespace cannot keep the group that KVM is given to, so there the user is changed instead.
   const group = accelerator.kind === 'kvm' ? accelerator.group : null
   const identity = idBase === null || group === null ? null : { user: idBase, group }
   const overhead = OVERHEAD_MIB + (accelerator.kind === 'tcg' ? TRANSLATION_CACHE_MIB : 0)
-  if (capturable) await makeSavedState(specification)
+  const entered = identity === null
+  const [service] = await Promise.all([
+    has === 'served' && idBase !== null
+      ? serveVolumes(volumes ?? [], { directory, guest: parts.guest, idBase, entered })
+      : NO_VOLUMES,
+    capturable ? makeSavedState(specification) : null,
+  ])
   return {
-    argv: confine(parts.qemu, { kvmDevice: accelerator.kind === 'kvm', identity }, command),
+    argv: [...service.argv, ...confine(parts.qemu, { kvmDevice: accelerator.kind === 'kvm', identity }, command)],
     environment: {},
-    steps: steps(specification),
-    userNamespace:
-      idBase === null || identity !== null ? null : { base: idBase, count: IDS, enter: true, rootless: false },
-    files: files(parts, specification),
+    steps: [...steps(specification), ...service.steps],
+    // Also where it is not entered: volumes are mounted with its ids.
+    userNamespace: idBase === null ? null : { base: idBase, count: IDS, enter: entered, rootless: false },
+    files: [...files(parts, specification), ...service.files],
     cleanup: [],
     restored: start.kind === 'restore',
     cgroup: {
@@ -82,6 +96,8 @@ export async function machinePlan(
     },
   }
 }
+
+const NO_VOLUMES: VolumeService = { steps: [], files: [], argv: [] }
 
 /** It is opened by QEMU's own user, each time anew. */
 async function makeSavedState({ directory, idBase }: MachineSpecification): Promise<void> {

@@ -35,7 +35,7 @@ export class MachineStarts {
     const [parts, base] = await Promise.all([this.parts(context), templateBase(template, context)])
     const { cache } = context.paths
     if (from !== null) requireSameDisk(from.manifest.info.limits, limits)
-    const facts = parts.qemu.privateMemory ? await factsOf(parts, base, limits, context) : null
+    const facts = parts.qemu.privateMemory ? await factsOf(parts, base, input.request, context) : null
     const baked = facts === null || from !== null ? null : await this.#bake(parts, base, facts, input, context)
     if (baked !== null) {
       const { memory, state } = capturedFiles(baked.directory)
@@ -51,10 +51,10 @@ export class MachineStarts {
   }
 
   async restore(input: RestoreInput, context: RuntimeContext): Promise<LaunchPlan> {
-    const { template, limits } = input.request
+    const { template } = input.request
     const [parts, base] = await Promise.all([this.parts(context), templateBase(template, context)])
     const { memory, state } = capturedFiles(join(input.from.directory, 'memory'))
-    const facts = await factsOf(parts, base, limits, context)
+    const facts = await factsOf(parts, base, input.request, context)
     const beginning = { disk: null, memory, start: { kind: 'restore', state } } as const
     return await launch(parts, base, facts, beginning, input, context)
   }
@@ -67,7 +67,9 @@ export class MachineStarts {
     { request }: PlanInput,
     context: RuntimeContext,
   ): Promise<BakedMachine | null> {
-    const order: BakeOrder = { template: ownDiskTemplate(request.template), base, limits: request.limits, facts }
+    const { limits, volumes } = request
+    const template = ownDiskTemplate(request.template)
+    const order: BakeOrder = { template, base, limits, facts, volumes: volumes.length > 0 }
     const key = JSON.stringify([context.paths.store, order.template.digest, facts])
     const progress = request.progress ?? silent
     const under = this.#baked.get(key)
@@ -106,10 +108,11 @@ function ownDiskTemplate(template: Template): DirectoryTemplate {
 async function factsOf(
   parts: MachineParts,
   base: string,
-  limits: Limits,
+  { limits, volumes }: PlanInput['request'],
   context: RuntimeContext,
 ): Promise<MachineFacts> {
-  return await machineFacts(parts, limits, (await baseImageIdentity(base)) ?? 'none', context.facts)
+  const about = { baseIdentity: (await baseImageIdentity(base)) ?? 'none', volumes: volumes.length > 0 }
+  return await machineFacts(parts, limits, about, context.facts)
 }
 
 function requireSameDisk(captured: Limits, wanted: Limits): void {
@@ -133,7 +136,8 @@ async function launch(
   const { memoryBytes, cpus } = request.limits
   const upper = { path: join(area.path, UPPER_DISK), from: disk }
   const recorded = facts === null ? null : writeMachineRecord(directory, { memoryBytes, facts })
-  const specification = { directory, base, upper, memory, start, memoryBytes, cpus, idBase }
+  const volumes = request.volumes.length === 0 ? null : request.volumes
+  const specification = { directory, base, upper, memory, start, volumes, memoryBytes, cpus, idBase }
   const [plan] = await Promise.all([machinePlan(parts, specification, context.facts), recorded])
   return plan
 }

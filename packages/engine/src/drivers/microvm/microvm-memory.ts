@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { HearthError, type Limits } from '@hearth/contract'
+import { HearthError, memoryRefused, type Limits } from '@hearth/contract'
 import type { MemoryCapture, SnapshotManifest } from '../../store/snapshot-manifest.ts'
 import type { LaunchPlan } from '../launch-plan.ts'
 import type { CaptureInput, RestoreInput, RuntimeContext, RuntimeMemory } from '../link-runtime.ts'
@@ -9,6 +9,7 @@ import { captureMachine, recoverMachine } from './capture-machine.ts'
 import { compareFacts, machineFacts } from './machine-facts.ts'
 import { readMachineRecord } from './machine-record.ts'
 import type { MachineStarts } from './machine-starts.ts'
+import { heldFiles } from './served-volumes.ts'
 import { UPPER_DISK } from './upper-disk.ts'
 
 /** Captures running machines, and says which of them can go on here. */
@@ -34,6 +35,9 @@ export class MicrovmMemory implements RuntimeMemory {
     ])
     if (record === null || resources === null)
       throw new HearthError('internal', `${sandboxDirectory} holds no machine that can be captured`)
+    // Nothing of its volumes is under way, and nobody can remove a file before it goes on.
+    if ((await heldFiles(sandboxDirectory)) > 0)
+      throw memoryRefused('a process has a file of a volume open that was deleted')
     const { pausedMs, bytes } = await captureMachine({
       guest: paths.guest,
       directory: sandboxDirectory,
@@ -54,7 +58,8 @@ export class MicrovmMemory implements RuntimeMemory {
     const parts = await this.#starts.parts(context)
     const image = baseImagePath(context.paths.cache, manifest.templateDigest)
     const identity = (await baseImageIdentity(image)) ?? 'none'
-    compareFacts(manifest.memory?.facts ?? {}, await machineFacts(parts, limits, identity, context.facts))
+    const about = { baseIdentity: identity, volumes: manifest.volumes.length > 0 }
+    compareFacts(manifest.memory?.facts ?? {}, await machineFacts(parts, limits, about, context.facts))
   }
 
   /** After the death of the engine that was capturing it. */

@@ -14,6 +14,7 @@ export class MicrovmRuntime implements LinkRuntime {
   readonly rung = 'microvm'
   readonly name = 'qemu'
   readonly renames = 'guest'
+  readonly attaches = 'guest'
   readonly countedElsewhere = true
   readonly diskForm = 'image'
   readonly #parts = new Map<string, Promise<FoundParts>>()
@@ -28,7 +29,7 @@ export class MicrovmRuntime implements LinkRuntime {
         label: `qemu ${parts.qemu.version} (${parts.accelerator.kind})`,
         capabilities: capabilities(parts, context),
         automatic: parts.accelerator.kind === 'kvm',
-        notes: notes(parts),
+        notes: notes(parts, context),
       }
     } catch (error) {
       return {
@@ -74,7 +75,7 @@ function capabilities(parts: FoundParts, context: RuntimeContext): Capabilities 
     pause: true,
     snapshots: true,
     memory: parts.qemu.privateMemory,
-    volumes: false,
+    volumes: context.facts.root,
     narrowing: true,
     processRecord: true,
     hostTemplate: false,
@@ -89,7 +90,7 @@ function capabilities(parts: FoundParts, context: RuntimeContext): Capabilities 
   }
 }
 
-function notes({ kernel, obstacle, qemu }: FoundParts): string[] {
+function notes({ kernel, obstacle, qemu }: FoundParts, { facts }: RuntimeContext): string[] {
   const emulation =
     obstacle === null
       ? []
@@ -98,5 +99,11 @@ function notes({ kernel, obstacle, qemu }: FoundParts): string[] {
           'QEMU’s authors promise isolation for KVM alone; with emulation the confinement around QEMU is part of the boundary.',
         ]
   const old = `QEMU ${qemu.version} is older than 8.2: every machine boots, and running processes cannot be captured.`
-  return [`kernel ${kernel.release}`, ...emulation, ...(qemu.privateMemory ? [] : [old])]
+  const volumes = 'no volumes: their files belong to many users, and only root can give files to others than itself.'
+  return [
+    `kernel ${kernel.release}`,
+    ...emulation,
+    ...(qemu.privateMemory ? [] : [old]),
+    ...(facts.root ? [] : [volumes]),
+  ]
 }

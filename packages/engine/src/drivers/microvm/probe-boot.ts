@@ -25,6 +25,7 @@ export async function bootOnce(parts: MachineParts, context: RuntimeContext, tim
         upper: { path: join(directory, 'upper'), from: await emptyDisk(cache, DISK_BYTES) },
         memory: parts.qemu.privateMemory ? await emptyMemory(cache, MEMORY_BYTES) : null,
         start: { kind: 'boot', pids: 64 },
+        volumes: null,
         memoryBytes: MEMORY_BYTES,
         cpus: 1,
       }

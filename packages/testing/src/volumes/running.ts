@@ -1,0 +1,86 @@
+import type { Sandbox } from '@hearth/contract'
+import { expect } from 'vitest'
+import { Copies } from '../fork/fork-suite.ts'
+import { eventually, expectRefusal, output } from '../support/expectations.ts'
+import { PLACE, type VolumeSuite } from './volume-suite.ts'
+
+/** Has one file open all the time. */
+const LOG = `exec 3>>${PLACE}/log; i=0; while :; do i=$((i+1)); echo $i >&3; sleep 0.05; done`
+const DELETED = `echo x > ${PLACE}/gone; exec 3<>${PLACE}/gone; rm ${PLACE}/gone; echo ready; sleep 1000`
+
+async function lines(sandbox: Sandbox): Promise<number> {
+  return Number(await output(sandbox, `wc -l < ${PLACE}/log`))
+}
+
+async function grows(sandbox: Sandbox): Promise<void> {
+  const before = await lines(sandbox)
+  await eventually('it writes', async () => (await lines(sandbox)) > before + 3, 30_000)
+}
+
+async function numbers(sandbox: Sandbox): Promise<number[]> {
+  return (await output(sandbox, `cat ${PLACE}/log`)).split('\n').map(Number)
+}
+
+async function expectNothingLost(sandbox: Sandbox): Promise<void> {
+  const found = [...new Set(await numbers(sandbox))]
+  expect(found).toEqual(found.map((_, index) => index + 1))
+}
+
+/** Processes that have files of volumes open, and are captured with them. */
+export function describeRunning(suite: VolumeSuite): void {
+  const about = { needs: ['processes'], timeoutMs: 120_000 } as const
+
+  suite.test('processes go on with the files that they have open', about, async (volume) => {
+    await using parent = await suite.attach(volume)
+    await parent.spawn(LOG)
+    await eventually(
+      'it begins',
+      async () => (await parent.files.exists(`${PLACE}/log`)) && (await lines(parent)) > 3,
+      30_000,
+    )
+    await using copies = new Copies((await parent.fork(2, { memory: 'required' })).children)
+    for (const sandbox of [parent, ...copies.all]) await grows(sandbox)
+    for (const sandbox of [parent, ...copies.all]) await expectNothingLost(sandbox)
+    await parent.hibernate({ memory: 'required' })
+    await using woken = await suite.options.wake(parent.id)
+    await grows(woken)
+    await expectNothingLost(woken)
+    expect(await output(copies.first, `echo own > ${PLACE}/own; ls ${PLACE}`)).toBe('log\nown')
+    expect(await output(woken, `ls ${PLACE}`)).toBe('log')
+  })
+
+  suite.test('nothing is written twice for a capture', about, async (volume) => {
+    await using parent = await suite.attach(volume)
+    await parent.spawn(LOG)
+    await eventually(
+      'it begins',
+      async () => (await parent.files.exists(`${PLACE}/log`)) && (await lines(parent)) > 3,
+      30_000,
+    )
+    for (const memory of ['required', 'none', 'required'] as const) {
+      await using copies = new Copies((await parent.fork(1, { memory })).children)
+      if (memory === 'required') await grows(copies.first)
+      for (const sandbox of [parent, copies.first]) {
+        const found = await numbers(sandbox)
+        expect(found).toEqual(found.map((_, index) => index + 1))
+      }
+    }
+  })
+
+  suite.test('a file that was deleted while a process has it open is in no copy', about, async (volume) => {
+    await using parent = await suite.attach(volume)
+    const holder = await parent.spawn(DELETED)
+    await expect.poll(async () => (await parent.exec(`test -e ${PLACE}/gone`)).exitCode, { timeout: 30_000 }).toBe(1)
+    const refusal = await expectRefusal(parent.fork(1, { memory: 'required' }), 'memory_unsupported')
+    expect(refusal.message).toContain('deleted')
+    const without = await parent.fork(1)
+    await using copies = new Copies(without.children)
+    expect(without).toMatchObject({ memory: false, reason: expect.stringContaining('deleted') })
+    expect(await output(copies.first, `ls ${PLACE}; echo on`)).toBe('on')
+    await holder.kill()
+    const again = await parent.fork(1)
+    await using others = new Copies(again.children)
+    expect(again).toMatchObject({ memory: true })
+    expect(others.all.length).toBe(1)
+  })
+}
