@@ -1,13 +1,12 @@
 import { interruptible } from '../interruptible.ts'
-import { createSpecOf, type CreateOptions } from '../options/create-options.ts'
+import type { CreateOptions } from '../options/create-options.ts'
 import { invocation } from '../output/invocation.ts'
 import { presentOne } from '../output/present.ts'
 import { printable } from '../output/printable.ts'
 import { Progress } from '../output/progress.ts'
 import { sandboxView } from '../output/sandbox-view.ts'
 import { table } from '../output/table.ts'
-import { findSnapshot } from '../server/find-snapshot.ts'
-import { workspaceOf } from '../server/find-workspace.ts'
+import { findCreateSpec } from '../server/find-create-spec.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
 /** A sandbox that stays until its deadline, or until it is removed. */
@@ -16,11 +15,8 @@ export async function create(options: CreateOptions & ServerOptions): Promise<nu
     await withServer(options, async (hearth) => {
       using progress = new Progress(options.quiet === true || !process.stderr.isTTY)
       progress.say('creating a sandbox')
-      const from = options.from === undefined ? {} : { from: (await findSnapshot(hearth, options.from, signal)).id }
-      const { workspace: word } = options
-      const workspace = word === undefined ? {} : { workspace: await workspaceOf(hearth, word, { signal }) }
       const onProgress = (line: string): void => progress.say(printable(line))
-      const spec = { ...createSpecOf(options), ...from, ...workspace }
+      const spec = await findCreateSpec(hearth, options, { signal })
       const { details } = await hearth.create(spec, { signal, ...(progress.shown ? { onProgress } : {}) })
       progress.stop()
       const people = (): string => table([sandboxView.header, sandboxView.row(details)])

@@ -6,11 +6,11 @@ import { once } from 'node:events'
 import { configurationFor, httpServer, makeServer, Session, type Client, type Launch } from '@hearth/mcp'
 import { Hearth, HearthError, type CreateSandbox } from '@hearth/sdk'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { createSpecOf, type CreateOptions } from '../options/create-options.ts'
+import type { CreateOptions } from '../options/create-options.ts'
 import { presentOne } from '../output/present.ts'
+import { findCreateSpec } from '../server/find-create-spec.ts'
 import { findServer } from '../server/find-server.ts'
 import { findSandbox } from '../server/find-sandbox.ts'
-import { findSnapshot } from '../server/find-snapshot.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 import { version } from '../version.ts'
 
@@ -66,8 +66,7 @@ async function overHttp(port: number, options: McpOptions): Promise<number> {
 /** What sandboxes are made of. A server that cannot be asked is found out here. */
 async function specOf(hearth: Hearth, options: McpOptions): Promise<CreateSandbox> {
   await hearth.page({ limit: 1 })
-  const from = options.from === undefined ? {} : { from: (await findSnapshot(hearth, options.from)).id }
-  return { ...createSpecOf(options), ...from }
+  return await findCreateSpec(hearth, options, {})
 }
 
 async function ended(): Promise<void> {
