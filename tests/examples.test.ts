@@ -18,6 +18,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'background-server.ts': /^HTTP\/1\.0 200 OK\nhello from inside$/m,
   'best-of.ts':
     /^attempt 1: failed \(centuries still fails\)\nattempt 2: failed \(years fails now\)\nattempt 3: passed\nwinner: attempt 3, 6 steps in all$/m,
+  'e2b-client.ts': /^sorted: 1 2 3 \nkept between cells: 6\nhere it is as it was: "3\\n1\\n2\\n"$/m,
   'files.ts': /^Ada\nEdsger\nGrace\n\nfile names\.txt 17\nfile sorted\.txt 17$/m,
   'five-fixes.ts':
     /^failed: sort \| tail -n 1 \(numbers fails now\)\n[^]*failed: change the test \(words still fails\)\nwinner: sort -n \| tail -n 1$/m,
@@ -25,9 +26,11 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'limits.ts': /timed out true, said 'started'\n.*memory limit true\ntoo big: exit code [1-9]\d*\nstill here/,
   'openai-client.ts':
     /^a sandbox for each call: it says NameError: name 'total' is not defined\none for the conversation: it says 10100$/m,
+  'mcp-client.ts': /^tools: exec .* destroy_sandbox\n[^]*hello, world\n[^]*good morning, world\nthe sandbox is gone$/m,
   'narrow-command.ts':
     /^registry\.npmjs\.org: yes\napi\.github\.com: yes\n\n(with a policy of its own:\nregistry\.npmjs\.org: yes\napi\.github\.com: no|refused: .+)$/m,
   'own-hearth.ts': /^a child says: 4\na second one: grant_exceeded\na name that was not granted: grant_exceeded$/m,
+  'pandastack-client.ts': /^exec: 5050\nbranch 1: 1\nbranch 2: 1 2\nbranch 3: 1 2 3$/m,
   'sub-agents.ts':
     /^sub-agent 1: not begun: .*policy: example\.com:443 \(allowed: no names\)\nmerged: docs\/usage\.md\nsub-agent 1: submitted: .*\nsubmitted, 5 steps in all: sh greet\.sh \[NAME\]$/m,
   'workspace.ts': /^after the first sandbox: hello, world\nchanged: greeting \+1 -1\npushed: Greet the world$/m,
