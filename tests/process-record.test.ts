@@ -5,6 +5,16 @@ import { ladder, templateFor } from './support/ladder.ts'
 const hearth = new Hearth()
 afterAll(async () => await hearth.dispose(), 120_000)
 
+/** What a guest tells at the most. */
+const PROGRAMS_AT_ONCE = 1000
+const PROGRAMS_PER_SECOND = 100
+
+/** Fills the limit of processes, and starts programs without end; each is noted first. Those that are as many as may be rest a little. */
+const BOMB = `$SIG{CHLD} = 'IGNORE'; open F, '>>', '/tmp/started';
+while (1) { my $pid = fork(); if (!defined $pid) { select undef, undef, undef, 0.1 }
+elsif (!$pid && rand() < 0.8) { syswrite F, '.'; exec '/bin/true' } }`
+const PROCESSES = 100
+
 type Executed = Extract<ProcessEvent, { kind: 'executed' }>
 
 /** What is heard of a sandbox, as it comes. */
@@ -106,6 +116,36 @@ for (const { rung, probe } of await ladder(hearth)) {
         expect(told + missed).toBeGreaterThanOrEqual(401)
       },
     )
+
+    test('a fork bomb is told of within bounds, and what comes after it is heard', { timeout: 240_000 }, async () => {
+      const template = templateFor(probe)
+      await using other = await hearth.create({ rung, template, limits: { pids: PROCESSES } })
+      const its = await Heard.begin(other)
+      const started = performance.now()
+      const bomb = await other.exec(['perl', '-e', BOMB], { timeoutMs: 8000, maxOutputBytes: 1000 })
+      expect(bomb.timedOut || bomb.exitCode !== 0).toBe(true)
+      const { stdout } = await other.exec('stat -c %s /tmp/started', { timeoutMs: 60_000 })
+      expect(Number(stdout)).toBeGreaterThan(0)
+      // Some may have been killed between their note and their program.
+      const least = Number(stdout) - PROCESSES
+      const seconds = (performance.now() - started) / 1000
+      const count = (): { told: number; missed: number } => ({
+        told: its.events.filter(({ kind }) => kind === 'executed').length,
+        missed: its.events.reduce((sum, event) => sum + (event.kind === 'missed' ? event.count : 0), 0),
+      })
+      await expect.poll(() => count().told + count().missed, { timeout: 30_000 }).toBeGreaterThanOrEqual(least)
+      expect(count().told).toBeLessThanOrEqual(PROGRAMS_AT_ONCE + PROGRAMS_PER_SECOND * seconds)
+      // When there is room again the next one is told of.
+      await expect
+        .poll(
+          async () => {
+            await other.exec(['/bin/echo', 'later'], { timeoutMs: 60_000 })
+            return its.events.some((event) => event.kind === 'executed' && event.argv.at(-1) === 'later')
+          },
+          { timeout: 60_000, interval: 1000 },
+        )
+        .toBe(true)
+    })
 
     test.skipIf(!memory)(
       'a copy with its processes is heard on its own, and its parent goes on',

@@ -8,7 +8,7 @@ import { Hearth } from '@hearth/engine'
 import type { Caller, ListQuery } from '../control-plane.ts'
 import { InsideConnections } from '../http/access/inside.ts'
 import { engineOptions } from '../record/engine-options.ts'
-import { Records } from '../record/records.ts'
+import { Records, type RecordsOptions } from '../record/records.ts'
 import { deriveKeys, openStore, serverKey, type Store } from '../state/index.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './local-control-plane.ts'
 import { shareProbes } from './shared-probes.ts'
@@ -17,6 +17,8 @@ export interface ServerOptions extends Partial<Omit<LocalControlPlaneOptions, 's
   readonly spareKeepers?: number
   /** Default: SQLite in the home. */
   readonly database?: string
+  /** Bounds of the record, for a test that reaches them soon. */
+  readonly bounds?: RecordsOptions
 }
 
 export const EVERYTHING: ListQuery = { limit: 1000, cursor: null, state: null, rung: null, metadata: {} }
@@ -36,9 +38,9 @@ export class TestServer implements AsyncDisposable {
   }
 
   static async start(home: string, options: ServerOptions = {}): Promise<TestServer> {
-    const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, ...rest } = options
+    const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, bounds = {}, ...rest } = options
     const store = await openStore({ url: database, keys: deriveKeys(await serverKey(join(home, 'secret-key'))) })
-    const records = new Records(store)
+    const records = new Records(store, bounds)
     const hearth = new Hearth({ home, spareKeepers, ...engineOptions(store, records, new InsideConnections()) })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)

@@ -16,8 +16,17 @@ afterAll(async () => {
 
 const RECORDED = { rung: 'gvisor', record: { processes: true } } as const
 
+/** Fills the limit of processes, and starts programs without end. */
+const BOMB = `$SIG{CHLD} = 'IGNORE'; while (1) { my $pid = fork(); if (defined $pid && !$pid && rand() < 0.5) { exec '/bin/true' } }`
+
 async function timeline(id: string, from = server): Promise<readonly StoredEvent[]> {
-  return (await from.store.events.page({ sandboxId: id, limit: 1000 })).events
+  const all: StoredEvent[] = []
+  for (let after = 0; ;) {
+    const { events, next } = await from.store.events.page({ sandboxId: id, limit: 1000, after })
+    if (events.length === 0) return all
+    all.push(...events)
+    after = next
+  }
 }
 
 async function until(id: string, type: string, data: Record<string, unknown>, from = server): Promise<void> {
@@ -52,6 +61,35 @@ describe('processes that commands start', { timeout: 60_000 }, () => {
     const events = await timeline(id)
     expect(events.some(({ type }) => type === 'record.dropped')).toBe(false)
     expect(await server.store.events.verify((await server.caller()).tenantId, id)).toMatchObject({ valid: true })
+  })
+
+  it('of a fork bomb are recorded within bounds, and the record says how many it has not', async (context) => {
+    await requireGvisor(context)
+    await using other = await TestHome.make()
+    await using bounded = await other.start({ bounds: { perSecond: 10, burst: 100 } })
+    const caller = await bounded.caller()
+    const { id } = await bounded.create({ ...RECORDED, limits: { pids: 100 } })
+    const begun = performance.now()
+    {
+      using use = await bounded.plane.use(caller, id)
+      const bomb = await use.sandbox.exec(['perl', '-e', BOMB], { timeoutMs: 5000 })
+      expect(bomb).toMatchObject({ timedOut: true })
+    }
+    // There is room again for what comes later.
+    await sleep(2000)
+    await step(id, '/bin/echo after', 'after', bounded)
+    await until(id, 'process.started', { argv: ['/bin/echo', 'after'], step: 'after' }, bounded)
+    const seconds = (performance.now() - begun) / 1000
+    const events = await timeline(id, bounded)
+    const recorded = events.filter(({ type }) => type === 'process.started' || type === 'process.exited').length
+    expect(recorded).toBeGreaterThanOrEqual(100)
+    expect(recorded).toBeLessThanOrEqual(100 + 10 * seconds)
+    const dropped = events.filter(({ type, data }) => type === 'record.dropped' && data['reason'] === 'rate')
+    const kinds = dropped.map(({ data }) => data['kinds'] as Record<string, number>)
+    expect(kinds.reduce((sum, { process = 0 }) => sum + process, 0)).toBeGreaterThan(0)
+    // It hides nothing of what is recorded besides.
+    expect(events.filter(({ type }) => type === 'command.exited').length).toBe(2)
+    expect(await bounded.store.events.verify(caller.tenantId, id)).toMatchObject({ valid: true })
   })
 
   it('are not, where nobody asked', async (context) => {
