@@ -5,6 +5,7 @@ import { measureCreate } from './metrics/create.ts'
 import { measureExec } from './metrics/exec.ts'
 import { measureLink } from './metrics/link.ts'
 import { measureMemory } from './metrics/memory.ts'
+import { measureRecordedExec } from './metrics/recorded-exec.ts'
 import { measureThroughput } from './metrics/throughput.ts'
 import { measureTransfer } from './metrics/transfer.ts'
 import { Recorder, type BenchReport } from './report/bench-report.ts'
@@ -23,6 +24,7 @@ export interface BenchOptions {
 const METRICS: Readonly<Record<string, (context: BenchContext) => Promise<Measurement | Measurement[]>>> = {
   create: measureCreate,
   exec: measureExec,
+  'recorded exec': measureRecordedExec,
   transfer: measureTransfer,
   link: measureLink,
   memory: measureMemory,
