@@ -1,4 +1,4 @@
-import type { Sandbox } from '@hearth/contract'
+import { HearthError, type Sandbox } from '@hearth/contract'
 import { expect } from 'vitest'
 import { eventually, output, readUntil, sleep } from '../support/expectations.ts'
 import { Copies, type ForkSuite } from './fork-suite.ts'
@@ -43,9 +43,14 @@ interface LogLine {
 
 /** Many machines at once are asked seldom, so that they get on. */
 async function untilLog(sandbox: Sandbox, holds: (log: LogLine[]) => boolean): Promise<LogLine[]> {
+  const deadline = Date.now() + 90_000
   for (;;) {
-    const log = await logOf(sandbox).catch(() => [])
+    const log = await logOf(sandbox).catch((error: unknown) => {
+      if (HearthError.isInstance(error) && error.code === 'file_not_found') return []
+      throw error
+    })
     if (holds(log)) return log
+    if (Date.now() > deadline) expect.fail(`the log of ${sandbox.id} ends with ${JSON.stringify(log.slice(-3))}`)
     await sleep(300)
   }
 }
