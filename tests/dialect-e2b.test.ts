@@ -149,12 +149,13 @@ function suite(rung: string): void {
       timeoutMs: 0,
     })
     await sandbox.files.write('watched/new', 'x')
+    await sandbox.commands.run('chmod 600 watched/new')
     await sandbox.files.rename('watched/new', 'watched/renamed')
     await sandbox.files.remove('watched/renamed')
     const told = (): string[] => events.map(({ name, type }) => `${type} ${name}`)
     await expect
       .poll(told)
-      .toEqual(expect.arrayContaining(['write new', 'rename new', 'create renamed', 'remove renamed']))
+      .toEqual(expect.arrayContaining(['write new', 'chmod new', 'rename new', 'create renamed', 'remove renamed']))
     expect(events.find(({ type }) => type === 'create')?.entry).toMatchObject({ name: 'new', type: 'file' })
     await watch.stop()
     await expect(sandbox.files.watchDir('nowhere', () => {})).rejects.toThrow(/nowhere|not found/i)

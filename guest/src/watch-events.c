@@ -10,7 +10,8 @@
 
 static bool repeats_last(const struct watch *watch, uint8_t kind, const char *path) {
   const struct change *last = watch->last_change;
-  return last && last->kind == kind && (kind == CHANGE_CHANGED || kind == CHANGE_OVERFLOW) && strcmp(last->path, path) == 0;
+  bool mergeable = kind == CHANGE_CHANGED || kind == CHANGE_ATTRIBUTES || kind == CHANGE_OVERFLOW;
+  return last && last->kind == kind && mergeable && strcmp(last->path, path) == 0;
 }
 
 void watch_push(struct watch *watch, uint8_t kind, const char *path, const char *from) {
@@ -68,11 +69,15 @@ static void arrive(struct watch *watch, const struct inotify_event *event, const
   release_departure(watch);
 }
 
+static void changed(struct watch *watch, const struct inotify_event *event, const char *path) {
+  watch_push(watch, event->mask & IN_MODIFY ? CHANGE_CHANGED : CHANGE_ATTRIBUTES, path, NULL);
+}
+
 // Events about the watched thing itself. For a directory below the root its parent says the same, with the name.
 static void about_itself(struct watch *watch, const struct inotify_event *event, const char *path) {
   if (strcmp(path, watch->root) != 0) return;
   if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF)) watch_push(watch, CHANGE_REMOVED, path, NULL);
-  else if (event->mask & (IN_MODIFY | IN_ATTRIB) && !(event->mask & IN_ISDIR)) watch_push(watch, CHANGE_CHANGED, path, NULL);
+  else if (event->mask & (IN_MODIFY | IN_ATTRIB) && !(event->mask & IN_ISDIR)) changed(watch, event, path);
 }
 
 static void translate(struct watch *watch, const struct inotify_event *event) {
@@ -90,7 +95,7 @@ static void translate(struct watch *watch, const struct inotify_event *event) {
   if (event->mask & IN_CREATE) return created(watch, event, path);
   if (temporary_kind(event->name)) return;
   if (event->mask & IN_DELETE) watch_push(watch, CHANGE_REMOVED, path, NULL);
-  else if (event->mask & (IN_MODIFY | IN_ATTRIB)) watch_push(watch, CHANGE_CHANGED, path, NULL);
+  else if (event->mask & (IN_MODIFY | IN_ATTRIB)) changed(watch, event, path);
 }
 
 void watch_translate_next(struct watch *watch) {

@@ -15,7 +15,8 @@ export interface FileInfo {
 }
 
 export interface WatchEvent {
-  readonly kind: 'created' | 'changed' | 'removed' | 'renamed' | 'overflow'
+  /** `changed`: its content; `attributes`: its mode, owner or times alone. After `overflow` something was not told. */
+  readonly kind: 'created' | 'changed' | 'attributes' | 'removed' | 'renamed' | 'overflow'
   /** The path; for `renamed` the new one. */
   readonly path: string
   /** For `renamed`: the old path. */

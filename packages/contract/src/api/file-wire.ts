@@ -19,7 +19,7 @@ export type FileView = z.output<typeof fileViewSchema>
 
 export const watchEventSchema = z
   .object({
-    kind: z.enum(['created', 'changed', 'removed', 'renamed', 'overflow']),
+    kind: z.enum(['created', 'changed', 'attributes', 'removed', 'renamed', 'overflow']),
     path: z.string(),
     from: z.string().nullable(),
   })

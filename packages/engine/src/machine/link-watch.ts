@@ -12,6 +12,7 @@ const KINDS: readonly (WatchEvent['kind'] | undefined)[] = [
   'removed',
   'renamed',
   'overflow',
+  'attributes',
 ]
 const RECURSIVE = 1
 

@@ -46,8 +46,10 @@ function entriesOf({ kind, path, from }: WatchEvent): { path: string; change: 'a
     case 'created':
       return [{ path, change: 'added' }]
     case 'changed':
+    case 'attributes':
+      return [{ path, change: 'changed' }]
     case 'removed':
-      return [{ path, change: kind }]
+      return [{ path, change: 'removed' }]
     case 'renamed':
       return [...(from === null ? [] : [{ path: from, change: 'removed' as const }]), { path, change: 'added' }]
     case 'overflow':

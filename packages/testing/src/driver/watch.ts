@@ -30,6 +30,8 @@ export function describeWatch(suite: Suite): void {
     await eventually('created', () => has('created', `${root}/file`))
     await output(sandbox, `echo two >> ${root}/file`)
     await eventually('changed', () => has('changed', `${root}/file`))
+    await output(sandbox, `chmod 600 ${root}/file`)
+    await eventually('attributes', () => has('attributes', `${root}/file`))
     await output(sandbox, `mv ${root}/file ${root}/other`)
     await eventually('renamed', () =>
       events.some(

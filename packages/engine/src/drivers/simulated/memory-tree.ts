@@ -2,7 +2,7 @@ import { type DirectoryNode, type FileNode, type SymlinkNode, TreeError, type Tr
 import { type Location, locate } from './tree-paths.ts'
 
 export interface TreeChange {
-  readonly kind: 'created' | 'changed' | 'removed' | 'renamed'
+  readonly kind: 'created' | 'changed' | 'attributes' | 'removed' | 'renamed'
   readonly path: string
   readonly from: string | null
 }
@@ -182,7 +182,7 @@ export class MemoryTree {
     const place = this.locate(path, 'chmod')
     if (place.node === undefined) throw new TreeError('ENOENT', 'chmod', path)
     place.node.mode = mode & 0o7777
-    this.#tell({ kind: 'changed', path: place.path, from: null })
+    this.#tell({ kind: 'attributes', path: place.path, from: null })
   }
 
   setModified(path: string, modifiedMs: number, follow = true): void {

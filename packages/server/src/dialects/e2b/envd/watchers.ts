@@ -102,6 +102,8 @@ export async function eventsOf(
     }
     case 'changed':
       return [{ name: named(change.path), type: 'EVENT_TYPE_WRITE', ...shown }]
+    case 'attributes':
+      return [{ name: named(change.path), type: 'EVENT_TYPE_CHMOD', ...shown }]
     case 'removed':
       return [{ name: named(change.path), type: 'EVENT_TYPE_REMOVE' }]
     case 'renamed': {
