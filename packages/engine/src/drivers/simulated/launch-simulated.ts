@@ -19,6 +19,7 @@ export async function launchSimulated(request: LaunchRequest, interpreters: bool
     return tree
   }
   const tree = await earlier(request.from)
+  for (const { path, ...volume } of request.volumes) tree.mount(path, volume)
   tree.makeDirectory(workdir, { parents: true })
   const user = request.user === '' ? TEMPLATE_USER.name : request.user
   const environment = { PATH: TEMPLATE_PATH, HOME: TEMPLATE_USER.home, USER: user, ...request.environment }

@@ -104,7 +104,14 @@ export class ShellFileSystem implements IFileSystem {
   }
 
   async mv(source: string, destination: string): Promise<void> {
-    this.#tree.rename(source, destination)
+    try {
+      this.#tree.rename(source, destination)
+    } catch (error) {
+      if (!(error instanceof TreeError) || error.code !== 'EXDEV') throw error
+      // As `mv` does between file systems.
+      await this.cp(source, destination, { recursive: true })
+      this.#tree.remove(source, { recursive: true })
+    }
   }
 
   resolvePath(base: string, path: string): string {

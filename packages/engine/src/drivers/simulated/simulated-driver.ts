@@ -33,7 +33,7 @@ export class SimulatedDriver implements Driver {
         pause: false,
         snapshots: true,
         memory: false,
-        volumes: false,
+        volumes: true,
         narrowing: true,
         processRecord: false,
         hostTemplate: true,

@@ -14,7 +14,7 @@ import { TEMPLATE_USER } from '../../templates/base-files.ts'
 import type { MemoryTree } from './memory-tree.ts'
 import { archiveTree, extractTree } from './tree-archive.ts'
 import { onTree } from './tree-errors.ts'
-import { nodeSize, type TreeNode } from './tree-node.ts'
+import { nodeSize, type Entries, type TreeNode } from './tree-node.ts'
 
 const CHUNK = 256 * 1024
 
@@ -83,7 +83,7 @@ export class SimulatedFiles implements Files {
   async list(path: string, options: { readonly depth?: number } = {}): Promise<FileInfo[]> {
     const checked = this.#path(path)
     const found: FileInfo[] = []
-    const visit = (directory: string, entries: ReadonlyMap<string, TreeNode>, depth: number): void => {
+    const visit = (directory: string, entries: Entries, depth: number): void => {
       for (const [name, node] of entries) {
         found.push(describe(join(directory, name), node))
         if (node.kind === 'directory' && depth > 1) visit(join(directory, name), node.entries, depth - 1)

@@ -1,6 +1,6 @@
 import type { Limits } from '@hearth/contract'
 import type { BashOptions } from 'just-bash'
-import type { TreeLimits } from './memory-tree.ts'
+import type { TreeLimits } from './tree-node.ts'
 
 const MiB = 1024 * 1024
 

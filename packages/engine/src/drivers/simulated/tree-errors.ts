@@ -12,6 +12,12 @@ const CODES: Readonly<Record<TreeErrorCode, ErrorCode>> = {
   EINVAL: 'file_failed',
   EPERM: 'permission_denied',
   ENAMETOOLONG: 'file_failed',
+  EROFS: 'permission_denied',
+  EXDEV: 'file_failed',
+  EFBIG: 'file_failed',
+  EACCES: 'permission_denied',
+  EBUSY: 'file_failed',
+  EIO: 'file_failed',
 }
 
 /** The error of the tree as the contract names it. */

@@ -1,3 +1,5 @@
+import type { VolumeDirectory } from './volume-directory.ts'
+
 /** Errors that a file system call can have, named as POSIX names them. */
 export const TREE_ERRORS = {
   ENOENT: 'no such file or directory',
@@ -10,8 +12,18 @@ export const TREE_ERRORS = {
   EINVAL: 'invalid argument',
   EPERM: 'operation not permitted',
   ENAMETOOLONG: 'name too long',
+  EROFS: 'read-only file system',
+  EXDEV: 'cross-device link not permitted',
+  EFBIG: 'file too large',
+  EACCES: 'permission denied',
+  EBUSY: 'resource busy or locked',
+  EIO: 'i/o error',
 } as const
 export type TreeErrorCode = keyof typeof TREE_ERRORS
+
+export function isTreeErrorCode(code: unknown): code is TreeErrorCode {
+  return typeof code === 'string' && Object.hasOwn(TREE_ERRORS, code)
+}
 
 /** The message has the form that Node gives, because the commands of the shell look for the code in it. */
 export class TreeError extends Error {
@@ -39,10 +51,28 @@ export interface FileNode extends NodeBase {
   links: number
 }
 
-export interface DirectoryNode extends NodeBase {
+/** What a directory holds, to be looked at. */
+export interface Entries extends Iterable<[string, TreeNode]> {
+  readonly size: number
+  get(name: string): TreeNode | undefined
+  keys(): Iterable<string>
+  values(): Iterable<TreeNode>
+}
+
+export interface MemoryDirectory extends NodeBase {
   readonly kind: 'directory'
+  readonly volume: null
   readonly entries: Map<string, TreeNode>
 }
+
+/** A directory of a volume: what is in it lies on the host. */
+export interface MountedDirectory extends Readonly<NodeBase> {
+  readonly kind: 'directory'
+  readonly volume: VolumeDirectory
+  readonly entries: Entries
+}
+
+export type DirectoryNode = MemoryDirectory | MountedDirectory
 
 export interface SymlinkNode extends NodeBase {
   readonly kind: 'symlink'
@@ -55,6 +85,17 @@ export interface SinkNode extends NodeBase {
 }
 
 export type TreeNode = FileNode | DirectoryNode | SymlinkNode | SinkNode
+
+export interface TreeChange {
+  readonly kind: 'created' | 'changed' | 'attributes' | 'removed' | 'renamed'
+  readonly path: string
+  readonly from: string | null
+}
+
+export interface TreeLimits {
+  readonly bytes: number
+  readonly entries: number
+}
 
 export function nodeSize(node: TreeNode): number {
   if (node.kind === 'file') return node.length

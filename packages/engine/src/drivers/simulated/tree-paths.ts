@@ -45,6 +45,16 @@ export function locate(root: DirectoryNode, path: string, operation: string, fol
   }
 }
 
+/** Null where a part of the path is not there. */
+export function locateOrNull(root: DirectoryNode, path: string, operation: string): Location | null {
+  try {
+    return locate(root, path, operation, false)
+  } catch (error) {
+    if (error instanceof TreeError && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return null
+    throw error
+  }
+}
+
 /** The directory that the walk ended in: the path was `/` or ended with `..` or with a link to a directory above. */
 function itself(
   root: DirectoryNode,

@@ -1,7 +1,7 @@
 import type { WatchEvent } from '@hearth/contract'
-import type { MemoryTree, TreeChange } from './memory-tree.ts'
+import type { MemoryTree } from './memory-tree.ts'
 import { SIMULATED_BOUNDS } from './simulated-limits.ts'
-import { TreeError } from './tree-node.ts'
+import { TreeError, type TreeChange } from './tree-node.ts'
 
 /** Changes at and below a path, in order. A reader that is too slow is told `overflow` in place of what it missed. */
 export class TreeWatch implements AsyncIterable<WatchEvent>, AsyncDisposable {
