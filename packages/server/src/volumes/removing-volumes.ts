@@ -50,8 +50,8 @@ async function removeEnded(context: Context, record: VolumeRecord): Promise<void
   try {
     await removeVolume(context, record)
   } catch (error) {
-    // What is left of its sandbox goes first; the next round removes it.
-    if (HearthError.isInstance(error) && error.code === 'volume_in_use') return
+    // What is left of its sandbox goes first, and the next round removes it; or another round removes it already.
+    if (HearthError.isInstance(error) && (error.code === 'volume_in_use' || error.code === 'volume_not_found')) return
     context.report(`the removal of ${record.id}`, error)
   }
 }
