@@ -173,6 +173,39 @@ describe('hearth agent with a server', () => {
   })
 })
 
+describe('hearth agent --delegate with a server', () => {
+  const giving = (wanted: object): object => ({ calls: [{ tool: 'delegate', input: { sub_agents: [wanted] } }] })
+  const task = { task: 'fix the spelling', verify: 'sh test.sh' }
+
+  it.each(['fork', 'fresh'])('works in a workspace too, with sub-agents in %s machines', async (machine) => {
+    const { hearth } = place
+    const id = (await hearth.output('workspace', 'create', repository, '--branch', `by-${machine}`, '-q')).trim()
+    const model = script(`${machine}.json`, giving({ ...task, machine }), EDIT, SUBMIT)
+    const words = ['agent', 'fix the greeting', '--workspace', id, '--model', model, '--rung', 'process', '--delegate']
+    const { code, stderr } = await hearth.run([...words, '--verify', 'sh test.sh'])
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/sub-agent \w{4}: merged greet\.sh/)])
+    expect(await hearth.output('workspace', 'diff', id)).toContain('+echo hello')
+    expect(await hearth.json(['ls', '--json'])).toEqual([])
+    await hearth.output('workspace', 'rm', id)
+  })
+
+  it('is resumed when it was killed while a sub-agent worked', async () => {
+    const { hearth } = place
+    // The sub-agent follows the same script: it has no such tool, and goes on to what takes long.
+    const model = script('given.json', giving({ ...task, machine: 'fork' }), bash('sleep 20'), EDIT, SUBMIT)
+    const { child } = hearth.start(agent(model, '--verify', 'sh test.sh', '--delegate'))
+    const busy = async (): Promise<boolean> => ((await runs())[0]?.events ?? 0) >= 10
+    await expect.poll(busy, { timeout: 20_000 }).toBe(true)
+    const id = (await runs())[0]?.id ?? ''
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('close', resolve))
+    const short = script('given.json', giving({ ...task, machine: 'fork' }), bash('true'), EDIT, SUBMIT)
+    const { code, stdout, stderr } = await hearth.run(['agent', 'resume', id, '--force', '--model', short])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('+echo hello')])
+    expect(stderr).toMatch(/! goes on\n[^]*interrupted/)
+  })
+})
+
 /** The newest run, when its long command has begun. */
 async function begun(): Promise<string> {
   let id = ''
