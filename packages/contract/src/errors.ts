@@ -14,6 +14,11 @@ export const ERROR_CODES = {
     suggestion:
       'Run `hearth template ls` to see the templates; an image needs the form `registry/name:tag` or `archive:PATH`.',
   },
+  template_not_ready: {
+    status: 503,
+    retryable: true,
+    suggestion: 'It goes on being made, which can take minutes the first time: create again in a while.',
+  },
   template_unsupported: { status: 409, retryable: false, suggestion: 'Choose another template or another rung.' },
   template_in_use: {
     status: 409,

@@ -6,6 +6,7 @@ import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
 import { Builds } from './dialects/builds/builds.ts'
 import { e2bDialect, type E2bOptions } from './dialects/e2b/e2b-dialect.ts'
+import { RootPreparation } from './dialects/builds/root-preparation.ts'
 import { pandastackDialect, type PandaStackOptions } from './dialects/pandastack/pandastack-dialect.ts'
 import { ensureFirstKey } from './http/access/first-key.ts'
 import { InsideConnections } from './http/access/inside.ts'
@@ -83,7 +84,9 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const { sandboxes, webhooks } = store
   const buildFiles = join(home, 'build-files')
   const builds = new Builds(plane, store.templateBuilds, logger)
-  undo.defer(() => builds.close())
+  const roots = new RootPreparation(hearth, logger)
+  const endBuilds = async (): Promise<void> => void (await Promise.all([roots.close(), builds.close()]))
+  undo.defer(endBuilds)
   const server = createServer({
     controlPlane: plane,
     keys: store.apiKeys,
@@ -98,8 +101,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     dialects: [
       ...(e2b === undefined
         ? []
-        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, builds, buildFiles, onEvents })]),
-      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack, { builds, sandboxes })]),
+        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, builds, roots, buildFiles, onEvents })]),
+      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack, { builds, roots, sandboxes })]),
     ],
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
@@ -112,7 +115,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await server.stop(stopping)
     // What is being tried would be left behind.
     await prepared
-    await builds.close()
+    await endBuilds()
     await plane.close()
     await exporter?.close()
   }

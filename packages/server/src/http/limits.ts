@@ -28,7 +28,7 @@ export interface HttpLimits {
   readonly keepAliveMs: number
   /** Silence on a stream after which something is sent to keep it open. */
   readonly pingMs: number
-  /** A call that waits longer than this gets its status before its answer. */
+  /** A call that waits longer than this gets its status before its answer, or where a client of another vendor waits for a template, that answer. */
   readonly patienceMs: number
   /** Until a program in a sandbox has accepted a connection, and until it has begun to answer a request. */
   readonly previewConnectMs: number

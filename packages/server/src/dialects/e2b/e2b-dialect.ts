@@ -6,6 +6,7 @@ import type { StoredEvent, WebhookRepository } from '../../state/index.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { AccessTokens } from './access/access-tokens.ts'
 import type { Builds } from '../builds/builds.ts'
+import type { RootPreparation } from '../builds/root-preparation.ts'
 import { BuildFiles } from './builds/build-files.ts'
 import { AutoPauses } from './control/auto-pauses.ts'
 import { handleControlPlane } from './control/control-plane-api.ts'
@@ -39,6 +40,7 @@ export interface E2bState {
   readonly webhooks: WebhookRepository
   /** Of all dialects. */
   readonly builds: Builds
+  readonly roots: RootPreparation
   /** The directory for files of template builds. */
   readonly buildFiles: string
   /** Calls back with the events of each commit. */
@@ -71,6 +73,7 @@ class E2bDialect implements Dialect {
       tokens: new AccessTokens(secret),
       pauses: new AutoPauses(services.controlPlane, services.logger),
       builds: state.builds,
+      roots: state.roots,
       buildFiles: new BuildFiles(state.buildFiles),
       interpreters: new Interpreters(),
       usage: new Usage(),

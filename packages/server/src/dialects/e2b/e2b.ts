@@ -3,6 +3,7 @@ import type { Operations } from '../../http/operations.ts'
 import type { SandboxRecord, SandboxRepository, WebhookRepository } from '../../state/index.ts'
 import type { AccessTokens } from './access/access-tokens.ts'
 import type { Builds } from '../builds/builds.ts'
+import type { RootPreparation } from '../builds/root-preparation.ts'
 import type { BuildFiles } from './builds/build-files.ts'
 import type { AutoPauses } from './control/auto-pauses.ts'
 import type { Interpreters } from './interpreter/interpreters.ts'
@@ -22,6 +23,7 @@ export interface E2b {
   readonly sandboxes: SandboxRows
   readonly pauses: AutoPauses
   readonly builds: Builds
+  readonly roots: RootPreparation
   readonly buildFiles: BuildFiles
   readonly interpreters: Interpreters
   readonly usage: Usage

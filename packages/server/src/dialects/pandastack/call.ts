@@ -5,6 +5,7 @@ import type { Caller } from '../../control-plane.ts'
 import type { Services } from '../../http/app-env.ts'
 import type { Operation } from '../../http/operation.ts'
 import type { Builds } from '../builds/builds.ts'
+import type { RootPreparation } from '../builds/root-preparation.ts'
 import { readJson } from '../json-body.ts'
 import type { CodeSessions } from './code-sessions.ts'
 
@@ -13,6 +14,7 @@ export interface PandaStack {
   readonly services: Services
   readonly sessions: CodeSessions
   readonly builds: Builds
+  readonly roots: RootPreparation
 }
 
 interface Request {
@@ -29,16 +31,18 @@ export class Call {
   readonly services: Services
   readonly sessions: CodeSessions
   readonly builds: Builds
+  readonly roots: RootPreparation
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
   readonly operation: Operation
   readonly caller: Caller
   readonly #request: Request
 
-  constructor({ services, sessions, builds }: PandaStack, request: Request) {
+  constructor({ services, sessions, builds, roots }: PandaStack, request: Request) {
     this.services = services
     this.sessions = sessions
     this.builds = builds
+    this.roots = roots
     this.incoming = request.incoming
     this.outgoing = request.outgoing
     this.operation = request.operation

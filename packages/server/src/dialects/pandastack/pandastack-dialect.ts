@@ -8,6 +8,7 @@ import { closeAfterAnswer } from '../../http/bodies/lingering-close.ts'
 import type { Operation } from '../../http/operation.ts'
 import { sendEmpty, sendJson } from '../answers.ts'
 import type { Builds } from '../builds/builds.ts'
+import type { RootPreparation } from '../builds/root-preparation.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { RouteTable, type Found } from '../route-table.ts'
 import { ACCOUNT_ROUTES } from './account-routes.ts'
@@ -29,6 +30,7 @@ import { VOLUME_ROUTES } from './volume-routes.ts'
 export interface PandaStackState {
   /** Of all dialects. */
   readonly builds: Builds
+  readonly roots: RootPreparation
   /** Rows of all tenants, for requests that name a sandbox but no key. */
   readonly sandboxes: SandboxRows
 }
@@ -73,8 +75,8 @@ class PandaStackDialect implements Dialect {
   readonly #previews: Previews
   readonly #terminals: Terminals
 
-  constructor({ services, operations }: DialectContext, { builds, sandboxes }: PandaStackState) {
-    this.#shared = { services, sessions: new CodeSessions(), builds }
+  constructor({ services, operations }: DialectContext, { builds, roots, sandboxes }: PandaStackState) {
+    this.#shared = { services, sessions: new CodeSessions(), builds, roots }
     this.#terminals = new Terminals(services, operations)
     this.#previews = new Previews(services, operations, sandboxes)
   }
