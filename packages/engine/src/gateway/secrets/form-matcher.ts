@@ -20,14 +20,16 @@ interface Candidate {
 
 const MISMATCH = -2
 const AT_START = 256
+const NONE = 0
 
 /** Finds forms of values, also with some or all of their characters escaped. */
 export class FormMatcher {
   readonly #forms: readonly EncodedForm[]
   readonly #literals: LiteralSearch
   readonly #escapes: EscapeSearch
-  /** By an escaped character and the one before it. */
-  readonly #escaped = new Map<number, Candidate[]>()
+  /** By an escaped character and the one before it: where in the list its candidates are. Almost all escapes have none, and that is told by one look. */
+  readonly #escaped = new Uint16Array((AT_START + 1) << 8)
+  readonly #candidates: Candidate[][] = [[]]
   readonly #byFirst: readonly (readonly EncodedForm[])[]
   readonly #anyByte = new Uint8Array(256)
   readonly #longest: number
@@ -42,9 +44,8 @@ export class FormMatcher {
       for (const [index, byte] of form.bytes.entries()) {
         this.#anyByte[byte] = 1
         const key = ((index === 0 ? AT_START : (form.bytes[index - 1] ?? 0)) << 8) | byte
-        const candidates = this.#escaped.get(key)
-        if (candidates === undefined) this.#escaped.set(key, [{ form, index }])
-        else candidates.push({ form, index })
+        if (this.#escaped[key] === NONE) this.#escaped[key] = this.#candidates.push([]) - 1
+        this.#candidates[this.#escaped[key] as number]?.push({ form, index })
       }
     }
   }
@@ -82,20 +83,28 @@ export class FormMatcher {
   }
 
   #escapedBy(bytes: Buffer, at: number, byte: number, found: Match[]): void {
-    if (byte < 0 || this.#anyByte[byte] === 0) return
-    if (at > 0) this.#collect(bytes, at, this.#escaped.get(((bytes[at - 1] as number) << 8) | byte), found)
-    this.#collect(bytes, at, this.#escaped.get((AT_START << 8) | byte), found)
+    if (byte < 0) return
+    const within = at > 0 ? (this.#escaped[((bytes[at - 1] as number) << 8) | byte] as number) : NONE
+    if (within !== NONE) this.#collect(bytes, at, within, found)
+    const first = this.#escaped[(AT_START << 8) | byte] as number
+    if (first !== NONE) this.#collect(bytes, at, first, found)
   }
 
-  #collect(bytes: Buffer, at: number, candidates: readonly Candidate[] | undefined, found: Match[]): void {
-    for (const { form, index } of candidates ?? []) {
+  #collect(bytes: Buffer, at: number, list: number, found: Match[]): void {
+    for (const { form, index } of this.#candidates[list] as readonly Candidate[]) {
+      if (index > at || !endsWith(bytes, at, form.bytes, index)) continue
       const start = at - index
-      if (start < 0 || bytes.compare(form.bytes, 0, index, start, at) !== 0) continue
       const pieces = Array.from({ length: index }, (_, offset) => start + offset)
       const end = walk(bytes, at, form, index, pieces)
       if (end > 0) found.push({ form, start, end, pieces })
     }
   }
+}
+
+/** Whether the bytes up to there end with so many of a form. Most do not with the last few. */
+function endsWith(bytes: Buffer, at: number, form: Buffer, count: number): boolean {
+  for (let back = 1; back <= count; back++) if (bytes[at - back] !== form[count - back]) return false
+  return true
 }
 
 /** Follows a form from one of its characters on, escaped or not. The end; or that it is something else, or not all there. */
