@@ -106,17 +106,17 @@ function isRequestLine(line: string): boolean {
 }
 
 /**
- * Looks on while bytes are passed that did not look like HTTP: calls back when their first line turns out to be a request, whose name was
+ * Is shown the bytes that are passed and did not look like HTTP: calls back when their first line turns out to be a request, whose name was
  * never checked.
  */
-export function watchFirstLine(stream: Duplex, found: () => void): void {
-  let seen: Buffer = Buffer.alloc(0)
-  const look = (chunk: Buffer): void => {
+export function firstLineWatch(found: () => void): (chunk: Uint8Array) => void {
+  let seen: Buffer | null = Buffer.alloc(0)
+  return (chunk) => {
+    if (seen === null) return
     seen = Buffer.concat([seen, chunk])
     const line = firstLine(seen)
     if (line === null && seen.length < FIRST_LINE_BYTES) return
-    stream.off('data', look)
+    seen = null
     if (line !== null && isRequestLine(line)) found()
   }
-  stream.on('data', look)
 }

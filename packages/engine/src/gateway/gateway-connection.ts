@@ -1,14 +1,13 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { HearthError, OWN_HEARTH_NAME, type Recorder, type Refusal } from '@hearth/contract'
 import { AheadDial } from './dial/ahead-dial.ts'
 import type { Dialer } from './dial/dialer.ts'
 import { dialOwnHearth } from './dial/own-hearth.ts'
-import { readOpening, watchFirstLine, type Opening } from './first-bytes.ts'
+import { firstLineWatch, readOpening, type Opening } from './first-bytes.ts'
 import type { Meter } from './guest-stream.ts'
 import { serveInspected } from './http/serve-inspected.ts'
-import { passAnswers } from './pass-answers.ts'
+import { passThrough } from './pass-through.ts'
 import { normalName } from './policy/host-name.ts'
 import type { GatewayScope } from './gateway-scope.ts'
 import type { NameVerdict, Refused } from './policy/compiled-policy.ts'
@@ -104,9 +103,8 @@ export class GatewayConnection implements Meter {
     this.#protocol = protocol
     if (protocol === 'opened' || protocol === 'http') return await this.#inspect(stream, protocol === 'opened')
     const socket = await this.#dial()
-    if (opening.kind === 'other')
-      watchFirstLine(stream, () => this.#refuse('malformed', 'a request that came in pieces'))
-    await Promise.all([pipeline(stream, socket), passAnswers(socket, stream)])
+    const refuse = (): void => void this.#refuse('malformed', 'a request that came in pieces')
+    await passThrough(stream, socket, opening.kind === 'other' ? firstLineWatch(refuse) : null)
     return null
   }
 

@@ -12,6 +12,9 @@ export interface Meter {
   received(bytes: number): void
 }
 
+/** Takes bytes that are its own only until it returns; `done` when the program may send as many again. */
+type PieceTaker = (bytes: Uint8Array, done: () => void) => void
+
 /** What a stream holds before it lets the guest wait, besides the credit of its channel. */
 const HELD_BYTES = 128 * 1024
 
@@ -21,6 +24,7 @@ export class GuestStream extends Duplex {
   readonly #meter: Meter
   readonly #queue = new ChunkQueue()
   #wanted = false
+  #taker: PieceTaker | null = null
   #received: 'open' | 'finished' = 'open'
 
   constructor(open: (handlers: ChannelHandlers) => Channel, meter: Meter) {
@@ -90,9 +94,22 @@ export class GuestStream extends Duplex {
     done(error)
   }
 
+  /** From now on, instead of the stream; what that still holds comes first. Its end is told as that of the stream. */
+  takeBy(taker: PieceTaker): void {
+    for (let held = this.read() as Buffer | null; held !== null; held = this.read() as Buffer | null)
+      taker(held, () => undefined)
+    this.#taker = taker
+    this.resume()
+  }
+
   #take(bytes: Uint8Array, stable: boolean): void {
     if (this.#received === 'finished') throw new WireError('bytes after the end of a connection')
     if (bytes.length === 0) return
+    if (this.#taker !== null) {
+      this.#meter.sent(bytes.length)
+      if (!this.destroyed) this.#taker(bytes, () => this.#channel.grant(bytes.length))
+      return
+    }
     this.#queue.push(0, bytes, stable)
     if (this.#wanted) this._read()
   }

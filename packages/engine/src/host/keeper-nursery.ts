@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { mkdir, open } from 'node:fs/promises'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
+import { connectLink } from '../link/link-socket.ts'
 
 const START_TIMEOUT_MS = 10_000
 
@@ -27,7 +28,7 @@ export class KeeperNursery implements AsyncDisposable {
     // A unix socket's path holds 107 bytes, a home may be longer: the open directory is a short name for it.
     const handle = await open(this.#directory)
     try {
-      return await connected(connect(`/proc/self/fd/${handle.fd}/${this.#name}`))
+      return await connected(connectLink(`/proc/self/fd/${handle.fd}/${this.#name}`))
     } finally {
       await handle.close()
     }

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError } from '@hearth/contract'
 import { z } from 'zod'
+import { connectLink } from '../link/link-socket.ts'
 import { isAlive, type ProcessIdentity } from './process-identity.ts'
 
 /** How the runtime ended, as the keeper wrote it down. */
@@ -64,7 +65,7 @@ export async function connectKeeper(directory: string): Promise<Socket> {
   const handle = await open(directory)
   try {
     return await new Promise<Socket>((resolve, reject) => {
-      const socket = connect(`/proc/self/fd/${handle.fd}/link.sock`)
+      const socket = connectLink(`/proc/self/fd/${handle.fd}/link.sock`)
       socket.once('connect', () => resolve(socket))
       socket.once('error', (cause) => {
         reject(new HearthError('sandbox_ended', `nobody keeps the sandbox in ${directory} any more`, { cause }))

@@ -24,13 +24,13 @@ export class FrameDecoder {
     this.#handler = handler
   }
 
-  /** Gives every frame that `chunk` completes to the handler. The chunk must not be changed afterwards. */
-  push(chunk: Buffer): void {
+  /** Gives every frame that `chunk` completes to the handler. One that is not `stable` is the caller's again when this returns. */
+  push(chunk: Buffer, stable = true): void {
     let at = this.#partial === null ? 0 : this.#complete(this.#partial, chunk)
     while (!this.#stopped && chunk.length - at >= HEADER_BYTES) {
       const end = at + HEADER_BYTES + payloadLength(chunk, at)
       if (end > chunk.length) break
-      this.#handler(chunk[at + 4] ?? 0, chunk.readUInt32LE(at + 8), chunk.subarray(at + HEADER_BYTES, end), true)
+      this.#handler(chunk[at + 4] ?? 0, chunk.readUInt32LE(at + 8), chunk.subarray(at + HEADER_BYTES, end), stable)
       at = end
     }
     if (!this.#stopped && at < chunk.length) this.#keep(chunk, at)

@@ -11,6 +11,7 @@ import { FrameSink } from './frame-sink.ts'
 import { Freezing, type Frozen } from './freezing.ts'
 import { Greeting } from './greeting.ts'
 import { FIRST_GUEST_CHANNEL, GuestChannels, type GuestCalls } from './guest-channels.ts'
+import { LeanSocket } from './lean-socket.ts'
 import { linkError, type LinkEnd } from './link-end.ts'
 import { MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
 import { Pings } from './pings.ts'
@@ -20,7 +21,7 @@ import { WireError } from './wire.ts'
 
 /** Time within which a guest must answer a request, unless it is given another. */
 export const REQUEST_TIMEOUT_MS = 60_000
-/** Longer than it takes to bring the written files of a sandbox to its disk. */
+/** Longer than it takes to bring written files to their disk. */
 const FREEZE_MS = 30_000
 /** A guest that does not read must not hold up the host that wants to leave. */
 const CLOSE_MS = 1000
@@ -62,11 +63,10 @@ export class Link implements ChannelOwner {
     this.#pings = new Pings((token) => this.#send('Ping', { token }, 0))
     this.#freezing = new Freezing(this.sink)
     this.#decoder = new FrameDecoder((type, channel, payload, stable) => this.#frame(type, channel, payload, stable))
-    stream.on('data', (chunk: Buffer) => this.#received(chunk))
+    if (stream instanceof LeanSocket) stream.takeBy((bytes) => this.#received(bytes, false))
+    else stream.on('data', (chunk: Buffer) => void this.#received(chunk, true))
     const lost = (detail: string): void => {
-      if (this.#end !== null) return
-      const end = machineEnd()
-      this.#finish(end ?? { kind: 'lost', detail })
+      if (this.#end === null) this.#finish(machineEnd() ?? { kind: 'lost', detail })
     }
     stream.on('error', (error) => lost(`the link broke: ${error.message}`))
     stream.on('end', () => lost('the other end closed the link'))
@@ -210,13 +210,14 @@ export class Link implements ChannelOwner {
     this.#tableOf(channel.number).abandon(channel)
   }
 
-  #received(chunk: Buffer): void {
+  #received(chunk: Buffer, stable: boolean): true {
     try {
-      this.#decoder.push(chunk)
+      this.#decoder.push(chunk, stable)
     } catch (error) {
       if (error instanceof WireError) this.#finish({ kind: 'violation', detail: error.message })
       else this.#finish({ kind: 'lost', detail: `a message could not be handled: ${String(error)}` })
     }
+    return true
   }
 
   #frame(type: number, number: number, payload: Buffer, stable: boolean): void {

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { HearthError, type Refusal } from '@hearth/contract'
-import { DialedSocket } from './dialed-socket.ts'
+import { DATA_FRAME_BYTES } from '../../link/bulk-buffers.ts'
+import { LeanSocket } from '../../link/lean-socket.ts'
 import { mayDial } from './may-dial.ts'
 
 /** The addresses of a name. */
@@ -11,6 +12,9 @@ export interface DialOptions {
   readonly addresses: readonly string[]
   readonly signal?: AbortSignal
 }
+
+/** As much as goes into one frame of the link. */
+const shared = Buffer.allocUnsafeSlow(DATA_FRAME_BYTES)
 
 const CONNECT_MS = 10_000
 const ADDRESSES = 8
@@ -23,7 +27,7 @@ export class Dialer {
     this.#resolve = resolve
   }
 
-  async dial(name: string, port: number, options: DialOptions): Promise<DialedSocket> {
+  async dial(name: string, port: number, options: DialOptions): Promise<LeanSocket> {
     const found = await this.#resolve(name).catch((cause: unknown) => {
       throw dialRefused('name_not_found', `${name} has no address`, cause)
     })
@@ -54,9 +58,9 @@ async function systemResolve(name: string): Promise<readonly string[]> {
 }
 
 /** The signal and the time limit are for the connecting alone: a connection that was made lives as long as its owner wants. */
-function connectTo(host: string, port: number, signal: AbortSignal | undefined): Promise<DialedSocket> {
-  const { promise, resolve, reject } = Promise.withResolvers<DialedSocket>()
-  const socket = new DialedSocket().connect({ host, port })
+function connectTo(host: string, port: number, signal: AbortSignal | undefined): Promise<LeanSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<LeanSocket>()
+  const socket = new LeanSocket(shared, { allowHalfOpen: true }).setNoDelay(true).connect({ host, port })
   const abandon = (): void => void socket.destroy(new Error('nobody waits for it any more'))
   const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${CONNECT_MS} ms`)), CONNECT_MS)
   signal?.addEventListener('abort', abandon, { once: true })

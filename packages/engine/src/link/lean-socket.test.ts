@@ -3,9 +3,10 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { DialedSocket } from './dialed-socket.ts'
+import { LeanSocket } from './lean-socket.ts'
 
 const BYTES = 3_000_000
+const shared = Buffer.alloc(65_536)
 let server: Server
 let port: number
 
@@ -21,8 +22,8 @@ beforeAll(async () => {
 
 afterAll(() => server.close())
 
-async function ask(byte: number): Promise<DialedSocket> {
-  const socket = new DialedSocket().connect({ port, host: '127.0.0.1' })
+async function ask(byte: number): Promise<LeanSocket> {
+  const socket = new LeanSocket(shared).connect({ port, host: '127.0.0.1' })
   await once(socket, 'connect')
   socket.write(Buffer.of(byte))
   return socket

@@ -1,9 +1,12 @@
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import type { Budgets, RecordEntry } from '@hearth/contract'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BOUNDS, type Budgets, type RecordEntry } from '@hearth/contract'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { FIRST_GUEST_CHANNEL } from '../link/guest-channels.ts'
+import { decode } from '../link/dispatch.ts'
 import { MESSAGE_TYPES } from '../link/messages.gen.ts'
 import { ScriptedPeer } from '../link/scripted-peer.ts'
 import { Dialer } from './dial/dialer.ts'
@@ -13,29 +16,43 @@ import { SandboxSecrets } from './secrets/sandbox-secrets.ts'
 
 /** Speaks first, and never ends. */
 let endless: Server
-let port: number
+/** Says the sum of what it is sent, which it reads slowly. */
+let slow: Server
+let ports = { endless: 0, slow: 0 }
 const sockets: Socket[] = []
 
 beforeAll(async () => {
-  endless = createServer({ allowHalfOpen: true }, (socket) => {
-    sockets.push(socket.on('error', () => socket.destroy()))
-    Readable.from(forever()).pipe(socket)
-  }).listen(0, '127.0.0.1')
-  await once(endless, 'listening')
-  port = (endless.address() as AddressInfo).port
+  const keep = (socket: Socket): void => void sockets.push(socket.on('error', () => socket.destroy()))
+  endless = createServer({ allowHalfOpen: true }, (socket) => void Readable.from(forever()).pipe(socket))
+  slow = createServer({ allowHalfOpen: true }, (socket) => void answerSum(socket))
+  for (const server of [endless, slow]) await once(server.on('connection', keep).listen(0, '127.0.0.1'), 'listening')
+  ports = { endless: (endless.address() as AddressInfo).port, slow: (slow.address() as AddressInfo).port }
 })
 
 afterAll(() => {
   for (const socket of sockets) socket.destroy()
-  endless.close()
+  for (const server of [endless, slow]) server.close()
 })
+
+async function answerSum(socket: Socket): Promise<void> {
+  const sum = createHash('sha256')
+  for await (const chunk of socket) {
+    sum.update(chunk as Buffer)
+    await sleep(1)
+  }
+  socket.end(sum.digest('hex'))
+}
 
 function* forever(): Generator<Buffer> {
   for (;;) yield Buffer.alloc(10_000, 'more ')
 }
 
 /** A connection to the server, of a guest that takes so many bytes. */
-async function dial(credit: number, budgets: Budgets = {}): Promise<{ peer: ScriptedPeer; entries: RecordEntry[] }> {
+async function dial(
+  credit: number,
+  budgets: Budgets = {},
+  port = ports.endless,
+): Promise<{ peer: ScriptedPeer; entries: RecordEntry[] }> {
   const entries: RecordEntry[] = []
   const allow = [{ name: 'allowed.example', ports: [port], addresses: ['127.0.0.0/8'] }]
   const gateway = new SandboxGateway({
@@ -72,7 +89,7 @@ it('holds little of what a program does not take', async () => {
   // The rest is in the kernel: the server finds no room any more.
   await vi.waitFor(async () => {
     const before = said()
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await sleep(200)
     expect(said()).toBe(before)
   }, 10_000)
   expect(peer.link.sink.pendingBytes).toBe(0)
@@ -87,4 +104,39 @@ it('gives a program no byte more than the budget for what it receives', async ()
     heard += frame.payload.length
   expect(heard).toBeLessThanOrEqual(100_001)
   await vi.waitFor(() => expect(entries[0]).toMatchObject({ kind: 'refusal', refusal: 'budget_exhausted' }))
+})
+
+it('passes what a program says, however slowly it is read, and lets it say as much again', async () => {
+  const { peer, entries } = await dial(100_000, {}, ports.slow)
+  const sum = createHash('sha256')
+  let credit: number = BOUNDS.channelWindowBytes
+  let sent = 0
+  // The first byte is that of no protocol that would be looked at.
+  for (let bytes = Buffer.alloc(1); sent < 5_000_000; bytes = randomBytes(1 + ((sent * 7919) % 70_000))) {
+    while (credit < bytes.length) {
+      const frame = await peer.next()
+      expect(frame.type).toBe(MESSAGE_TYPES.Credit)
+      credit += decode('Credit', frame.payload).bytes
+    }
+    sum.update(bytes)
+    peer.say('Data', { bytes }, FIRST_GUEST_CHANNEL)
+    sent += bytes.length
+    credit -= bytes.length
+  }
+  peer.say('Eof', {}, FIRST_GUEST_CHANNEL)
+  let heard = ''
+  for (let frame = await peer.next(); frame.type !== MESSAGE_TYPES.Eof; frame = await peer.next())
+    if (frame.type === MESSAGE_TYPES.Data) heard += frame.payload.toString()
+  expect(heard).toBe(sum.digest('hex'))
+  peer.say('Close', {}, FIRST_GUEST_CHANNEL)
+  await vi.waitFor(() => expect(entries).toMatchObject([{ kind: 'connection', sentBytes: sent, failure: null }]))
+  expect(peer.link.violation).toBeNull()
+})
+
+it('resets a program whose server breaks off', async () => {
+  const { peer, entries } = await dial(1000)
+  await peer.next()
+  sockets.at(-1)?.resetAndDestroy()
+  for (let frame = await peer.next(); frame.type !== MESSAGE_TYPES.Close; frame = await peer.next()) continue
+  await vi.waitFor(() => expect(entries).toMatchObject([{ kind: 'connection', failure: expect.any(String) }]))
 })
