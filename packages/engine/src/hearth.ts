@@ -193,7 +193,11 @@ export class Hearth implements AsyncDisposable {
 
   /** Every sandbox that has left something in this home, and whether it lives. */
   async survey(): Promise<Surveyed[]> {
-    return await surveySandboxes(this.paths)
+    return await surveySandboxes(this.paths, this.#held())
+  }
+
+  #held(): ReadonlySet<string> {
+    return new Set([...this.#launcher.live].map(({ id }) => id))
   }
 
   /** Ends a sandbox of this home and frees what the host holds for it, whatever a crash has left of it. Idempotent. */
@@ -219,7 +223,7 @@ export class Hearth implements AsyncDisposable {
 
   async #sweep({ services }: DriverRegistry, options: SweepOptions = {}): Promise<void> {
     await this.#settleVolumes(options.graceMs)
-    await sweep(this.paths, services, this.snapshots, options)
+    await sweep(this.paths, services, this.snapshots, this.#held(), options)
     await this.volumes.sweep(options.graceMs)
   }
 

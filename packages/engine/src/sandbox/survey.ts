@@ -23,7 +23,8 @@ export interface Surveyed {
 /** Looked at side by side; between these others get their turn, since some of it is read synchronously. */
 const AT_ONCE = 8
 
-export async function surveySandboxes(paths: HostPaths): Promise<Surveyed[]> {
+/** Of those that this process holds nothing needs to be read. */
+export async function surveySandboxes(paths: HostPaths, held: ReadonlySet<string>): Promise<Surveyed[]> {
   const names = await readdir(paths.sandboxes).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
@@ -31,13 +32,18 @@ export async function surveySandboxes(paths: HostPaths): Promise<Surveyed[]> {
   const ids = names
     .map((name) => sandboxIdSchema.safeParse(name))
     .flatMap(({ data }) => (data === undefined ? [] : [data]))
-  const surveyed: Surveyed[] = []
-  for (let start = 0; start < ids.length; start += AT_ONCE) {
-    const some = ids.slice(start, start + AT_ONCE)
+  const surveyed = ids.filter((id) => held.has(id)).map(heldHere)
+  const others = ids.filter((id) => !held.has(id))
+  for (let start = 0; start < others.length; start += AT_ONCE) {
+    const some = others.slice(start, start + AT_ONCE)
     surveyed.push(...(await Promise.all(some.map((id) => surveyOne(id, join(paths.sandboxes, id))))))
     await setImmediate()
   }
   return surveyed
+}
+
+function heldHere(id: SandboxId): Surveyed {
+  return { id, alive: true, heldHere: true, heldElsewhere: false, sleep: null }
 }
 
 async function surveyOne(id: SandboxId, directory: string): Promise<Surveyed> {
@@ -45,8 +51,8 @@ async function surveyOne(id: SandboxId, directory: string): Promise<Surveyed> {
   // A record that cannot be read was left by a crash while it was written; nobody holds what it tells of.
   const record = await readRecord(directory).catch(() => null)
   const held = record !== null && isAlive(record.owner)
-  const heldHere = held && record.owner.pid === process.pid
+  const here = held && record.owner.pid === process.pid
   const asleep = record !== null && sleeps(record)
   const sleep = asleep ? memoryOutcome(record.sleep.memory, record.sleep.reason) : null
-  return { id, alive: keeper !== null && isAlive(keeper), heldHere, heldElsewhere: held && !heldHere, sleep }
+  return { id, alive: keeper !== null && isAlive(keeper), heldHere: here, heldElsewhere: held && !here, sleep }
 }

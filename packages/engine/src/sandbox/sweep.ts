@@ -24,19 +24,21 @@ export interface SweepOptions {
 /**
  * Ends and removes what nobody owns any more: sandboxes past their deadline or without a keeper, directories that a
  * crash left half-made, empty cgroups, writable areas without a sandbox. A sandbox that runs within its deadline stays,
- * so that it can be adopted.
+ * so that it can be adopted, and so does what this process holds (`held`).
  */
 export async function sweep(
   paths: HostPaths,
   services: LinkServices,
   snapshots: Snapshots,
+  held: ReadonlySet<string>,
   options: SweepOptions = {},
 ): Promise<void> {
   const isOld = oldness(options.graceMs ?? GRACE_MS)
   const waiting = await sweepPool(paths, services)
   for (const name of await list(paths.sandboxes)) {
     const id = sandboxIdSchema.safeParse(name)
-    if (id.success) await sweepSandbox(id.data, join(paths.sandboxes, name), services, snapshots, isOld)
+    if (id.success && !held.has(name))
+      await sweepSandbox(id.data, join(paths.sandboxes, name), services, snapshots, isOld)
   }
   // In this order: a machine goes from the pool to the sandboxes, and is seen in one of them.
   const kept = new Set([...waiting, ...(await list(paths.sandboxes))])

@@ -27,10 +27,10 @@ describe('a pause', () => {
   it('ends at the deadline too', async () => {
     await using home = await TestHome.make()
     await using server = await home.start()
-    const { id } = await server.create({ ttlMs: 1000 })
+    const { id } = await server.create({ ttlMs: 3000 })
     await server.plane.pause(await server.caller(), id)
-    await sleep(1300)
-    expect(await server.plane.get(await server.caller(), id)).toMatchObject({ state: 'stopped', reason: 'expired' })
+    const now = async (): Promise<unknown> => await server.plane.get(await server.caller(), id)
+    await expect.poll(now, { timeout: 15_000 }).toMatchObject({ state: 'stopped', reason: 'expired' })
     expect(await home.keepers()).toEqual([])
   })
 
