@@ -8,6 +8,7 @@ import { measureMemory } from './metrics/memory.ts'
 import { measureRecordedExec } from './metrics/recorded-exec.ts'
 import { measureThroughput } from './metrics/throughput.ts'
 import { measureTransfer } from './metrics/transfer.ts'
+import { measureVolumes } from './metrics/volumes.ts'
 import { Recorder, type BenchReport } from './report/bench-report.ts'
 import type { Measurement } from './report/row.ts'
 
@@ -29,6 +30,7 @@ const METRICS: Readonly<Record<string, (context: BenchContext) => Promise<Measur
   link: measureLink,
   memory: measureMemory,
   throughput: measureThroughput,
+  volumes: measureVolumes,
 }
 
 /** Measures every rung next to its floor and saves the raw samples. */

@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../answer.h"
@@ -16,37 +13,54 @@
 #include "../paths.h"
 #include "../requests.h"
 #include "fuse-abi.h"
+#include "fuse-mount.h"
 #include "relay.h"
 #include "volume-wire.h"
 
 #define PORT "volumes"
-#define DEVICE "/dev/fuse"
 #define CHANGED 1u
+#define PREPARE 2u
+#define LAST (VOLUME_LIMIT - 1)  // the place of one that is prepared
+#define FORGETTING "/proc/sys/vm/drop_caches"
 
 struct attached {
   char place[PATH_BYTES];
-  int device, top;
+  int device;
 };
 
 static struct attached attached[VOLUME_LIMIT];
 static unsigned count;
+// One that is written to, and has been spoken to by the kernel: most machines with a volume have one such.
+static struct fuse_mount prepared = {-1, -1};
+
+static int make(unsigned number, bool read_only, struct fuse_mount *made) {
+  int error = fuse_mount_make(read_only, made);
+  if (error) return error;
+  if (!relay_pause()) return ETIMEDOUT;
+  error = relay_add(made->device, number, read_only);
+  relay_resume();
+  return error;
+}
+
+static int take_prepared(unsigned number, struct fuse_mount *made) {
+  *made = prepared;
+  prepared = (struct fuse_mount){-1, -1};
+  if (number == LAST) return 0;
+  if (!relay_pause()) return ETIMEDOUT;
+  relay_move(LAST, number);
+  relay_resume();
+  return 0;
+}
 
 static int mount_at(struct attached *volume, unsigned number, bool read_only) {
-  char options[128];
   struct user root = {.uid = 0};
+  struct fuse_mount made;
+  bool is_prepared = prepared.device >= 0 && !read_only;
   int error = path_make_directories(volume->place, 0755, &root);
+  if (!error) error = is_prepared ? take_prepared(number, &made) : make(number, read_only, &made);
   if (error) return error;
-  volume->device = open(DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-  if (volume->device < 0) return errno;
-  snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other,max_read=%u", volume->device, VOLUME_DATA_LIMIT);
-  unsigned long flags = MS_NOSUID | MS_NODEV | (read_only ? MS_RDONLY : 0);
-  if (mount("hearth", volume->place, "fuse", flags, options) != 0) return errno;
-  if (!relay_pause()) return ETIMEDOUT;
-  error = relay_add(volume->device, number, read_only);
-  relay_resume();
-  if (error) return error;
-  volume->top = open(volume->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return volume->top < 0 ? errno : 0;
+  volume->device = made.device;
+  return fuse_mount_place(&made, volume->place);
 }
 
 static void notify(int device, int32_t what, const void *body, uint32_t length) {
@@ -59,6 +73,14 @@ static void notify(int device, int32_t what, const void *body, uint32_t length) 
   (void)ignored;
 }
 
+// Also what the kernel knows not to be there.
+static void forget_names(void) {
+  int file = open(FORGETTING, O_WRONLY | O_CLOEXEC);
+  ssize_t ignored = file < 0 ? 0 : write(file, "2", 1);
+  (void)ignored;
+  if (file >= 0) close(file);
+}
+
 // The host has other files there than those that the kernel remembers.
 static int take_other_files(unsigned number, bool all_other) {
   size_t ids;
@@ -66,6 +88,7 @@ static int take_other_files(unsigned number, bool all_other) {
   uint64_t *known = relay_renumber(number, &ids);
   relay_resume();
   if (!known) return ENOMEM;
+  if (all_other) forget_names();
   for (size_t i = 0; all_other && i < ids; i++) {
     struct fuse_notify_inval_inode_out out = {known[i], 0, 0};
     notify(attached[number].device, FUSE_NOTIFY_INVAL_INODE, &out, sizeof out);
@@ -85,11 +108,17 @@ static int attach(unsigned number, struct slice place, bool read_only, bool all_
   return error;
 }
 
+static int open_relay(void) {
+  if (relay_is_open()) return 0;
+  int port = port_open(PORT);
+  return port < 0 ? errno : relay_start(port);
+}
+
 void serve_volumes(uint32_t channel, const struct message_volumes *message) {
   struct slice_list places = message->places;
   if (places.count > VOLUME_LIMIT) return answer_failed(channel, E2BIG, "volumes");
-  int port = count ? 0 : port_open(PORT);
-  int error = port < 0 ? errno : count ? 0 : relay_start(port);
+  int error = open_relay();
+  if (!error && message->flags & PREPARE) error = make(LAST, false, &prepared);
   if (error) return answer_failed(channel, error, "the port of the volumes");
   for (unsigned i = 0; i < message->places.count; i++) {
     struct slice place = slice_list_next(&places);
@@ -99,12 +128,17 @@ void serve_volumes(uint32_t channel, const struct message_volumes *message) {
   answer_done(channel, 0);
 }
 
-bool volumes_hold(void) {
-  // What was written through memory is with the host too.
-  for (unsigned i = 0; i < count; i++) syncfs(attached[i].top);
-  return count == 0 || relay_pause();
+// What was written through memory is with the host too.
+static void write_mapped(const char *place) {
+  int top = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (top < 0) return;
+  syncfs(top);
+  close(top);
 }
 
-void volumes_go_on(void) {
-  if (count) relay_resume();
+bool volumes_hold(void) {
+  for (unsigned i = 0; i < count; i++) write_mapped(attached[i].place);
+  return relay_pause();
 }
+
+void volumes_go_on(void) { relay_resume(); }

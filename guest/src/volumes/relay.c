@@ -198,6 +198,14 @@ int relay_add(int device, unsigned number, bool read_only) {
   return 0;
 }
 
+bool relay_is_open(void) { return port >= 0; }
+
+void relay_move(unsigned from, unsigned to) {
+  volumes[to] = volumes[from];
+  volumes[to].number = (uint16_t)to;
+  volumes[from].device = -1;
+}
+
 static void ring(void) {
   uint64_t one = 1;
   ssize_t ignored = write(bell, &one, sizeof one);

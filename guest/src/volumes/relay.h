@@ -12,8 +12,11 @@ struct kernel_node {
 
 // With the port to the host, which never blocks. 0 or an errno.
 int relay_start(int port);
+bool relay_is_open(void);
 // From now on it serves what the kernel asks there. Only while it is paused.
 int relay_add(int device, unsigned volume, bool read_only);
+// One that is served already gets another number. Only while it is paused.
+void relay_move(unsigned from, unsigned to);
 // Resolves when nothing is under way: every answer is with the kernel, and no question with the host. False when that takes too long.
 bool relay_pause(void);
 void relay_resume(void);

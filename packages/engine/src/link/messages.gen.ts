@@ -357,7 +357,7 @@ export interface Messages {
   Network: {
     readonly authority: string
   }
-  /** To a guest with a kernel of its own, before Configure: the volumes of the machine, each under its index, are mounted at these places; readOnly has a bit for each. Answered by Done or Failed. Comes again to a copy, with the same places. flags: 1 the files are others than those that it knows. */
+  /** To a guest with a kernel of its own, before Configure: the volumes of the machine, each under its index, are mounted at these places; readOnly has a bit for each. Answered by Done or Failed. Comes again to a copy, with the same places. flags: 1 the files are others than those that it knows, 2 prepare for what may come. */
   Volumes: {
     readonly flags: number
     readonly readOnly: number

@@ -49,6 +49,32 @@ export function describeRunning(suite: VolumeSuite): void {
     expect(await output(woken, `ls ${PLACE}`)).toBe('log')
   })
 
+  suite.test('processes that go on with another volume see what is in that', about, async (volume) => {
+    const other = (await suite.options.volumes.create()).id
+    {
+      await using filling = await suite.attach(other)
+      await output(filling, `echo other > ${PLACE}/same; echo there > ${PLACE}/absent; mkdir ${PLACE}/d`)
+    }
+    await using parent = await suite.attach(volume)
+    await output(parent, `echo mine > ${PLACE}/same; mkdir ${PLACE}/d; cat ${PLACE}/same; ls -l ${PLACE}`)
+    expect((await parent.exec(`cat ${PLACE}/absent`)).exitCode).not.toBe(0)
+    await parent.spawn(`cd ${PLACE}/d; while :; do cat ../same > /tmp/seen; sleep 0.1; done`)
+    await eventually('it runs', async () => (await parent.exec('cat /tmp/seen')).stdout === 'mine\n', 30_000)
+    const taken = await parent.snapshot({ memory: 'required' })
+    try {
+      await using next = await suite.options.create({
+        from: taken.id,
+        memory: 'required',
+        volumes: [{ volume: other, path: PLACE }],
+      })
+      expect(await output(next, `cat ${PLACE}/same ${PLACE}/absent; ls ${PLACE}`)).toBe('other\nthere\nabsent\nd\nsame')
+      await eventually('it sees it', async () => (await next.exec('cat /tmp/seen')).stdout === 'other\n', 30_000)
+      expect(await output(parent, `cat ${PLACE}/same; ls ${PLACE}`)).toBe('mine\nd\nsame')
+    } finally {
+      await suite.options.removeSnapshot(taken.id)
+    }
+  })
+
   suite.test('nothing is written twice for a capture', about, async (volume) => {
     await using parent = await suite.attach(volume)
     await parent.spawn(LOG)

@@ -35,7 +35,7 @@ export const MOST_BAKED = 12
 /** Until the sandbox says its own, and nothing of it runs before. Most say the same. */
 const PIDS = DEFAULT_LIMITS.pids
 /** Another number when what is done before the capture changes. */
-const WARMING = 3
+const WARMING = 4
 
 /** The machine of this shape, booted and captured at first use. */
 export async function bakedMachine(
@@ -81,7 +81,8 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
     cpus,
   })
   await withTrialMachine(parts, context, describe, async (directory, link) => {
-    await warmMachine(link, order.template, { pids: PIDS, openFiles: DEFAULT_LIMITS.openFiles })
+    const limits = { pids: PIDS, openFiles: DEFAULT_LIMITS.openFiles }
+    await warmMachine(link, order.template, limits, order.volumes)
     // Its disk is never used without its memory.
     await link.freeze(false)
     const captureDisk = async () => await copyDisk(disk, captured)

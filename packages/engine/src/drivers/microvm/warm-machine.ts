@@ -7,6 +7,8 @@ import { greet } from '../greet-machine.ts'
 const NAME = 'hearth'
 const BOOT_MS = 120_000
 const COMMAND_MS = 60_000
+/** Of Volumes. */
+const PREPARE_VOLUMES = 2
 
 /**
  * Lets a machine that is about to be baked do once what every sandbox does first: run a command, and take its configuration. Whatever goes on
@@ -16,8 +18,10 @@ export async function warmMachine(
   link: Link,
   template: DirectoryTemplate,
   limits: { readonly pids: number; readonly openFiles: number },
+  volumes: boolean,
 ): Promise<void> {
   await link.hello({ timeoutMs: BOOT_MS })
+  if (volumes) await link.request('Volumes', { flags: PREPARE_VOLUMES, readOnly: 0, places: [] })
   await runShell(link)
   const workdir = template.workdir ?? '/'
   // The last, so that the guest knows of nothing that has touched the working directory since.
