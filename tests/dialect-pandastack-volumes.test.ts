@@ -103,6 +103,7 @@ describe.each(['process', 'gvisor'])('a terminal on %s', (rung) => {
     const access = `access_token=${server.key}`
     expect(await refused('/ssh')).toBe(401)
     expect(await refused('/ssh?access_token=wrong')).toBe(401)
+    expect(await refused(`/ssh?access_token=${await foreignKey()}`)).toBe(404)
     expect(await refused(`/ssh?rows=0&${access}`)).toBe(400)
     expect(await refused(`/ssh?${access}`, 'sb_00000000000000000000')).toBe(404)
     expect(await refused(`/exec/ws?${access}`)).toBe(501)
@@ -118,4 +119,15 @@ describe.each(['process', 'gvisor'])('a terminal on %s', (rung) => {
 
 function socketUrl(id: string): string {
   return `${url.replace('http', 'ws')}/v1/sandboxes/${id}`
+}
+
+/** Of a tenant that has nothing. */
+async function foreignKey(): Promise<string> {
+  const send = async <T>(path: string, body: object): Promise<T> => {
+    const headers = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${server.url}/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    return (await answer.json()) as T
+  }
+  const { id } = await send<{ id: string }>('/tenants', { name: `other-${Date.now()}` })
+  return (await send<{ key: string }>(`/tenants/${id}/keys`, { name: 'foreign', scopes: ['admin'] })).key
 }
