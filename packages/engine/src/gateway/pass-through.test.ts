@@ -106,31 +106,40 @@ it('gives a program no byte more than the budget for what it receives', async ()
   await vi.waitFor(() => expect(entries[0]).toMatchObject({ kind: 'refusal', refusal: 'budget_exhausted' }))
 })
 
-it('passes what a program says, however slowly it is read, and lets it say as much again', async () => {
-  const { peer, entries } = await dial(100_000, {}, ports.slow)
+/** What a program says that stays within its credit, and all that it hears. */
+async function say(peer: ScriptedPeer, bytes: number): Promise<{ sent: number; sum: string; heard: string }> {
   const sum = createHash('sha256')
   let credit: number = BOUNDS.channelWindowBytes
   let sent = 0
   // The first byte is that of no protocol that would be looked at.
-  for (let bytes = Buffer.alloc(1); sent < 5_000_000; bytes = randomBytes(1 + ((sent * 7919) % 70_000))) {
-    while (credit < bytes.length) {
+  for (let next = Buffer.alloc(1); sent < bytes; next = randomBytes(1 + ((sent * 7919) % 70_000))) {
+    while (credit < next.length) {
       const frame = await peer.next()
       expect(frame.type).toBe(MESSAGE_TYPES.Credit)
       credit += decode('Credit', frame.payload).bytes
     }
-    sum.update(bytes)
-    peer.say('Data', { bytes }, FIRST_GUEST_CHANNEL)
-    sent += bytes.length
-    credit -= bytes.length
+    sum.update(next)
+    peer.say('Data', { bytes: next }, FIRST_GUEST_CHANNEL)
+    sent += next.length
+    credit -= next.length
   }
   peer.say('Eof', {}, FIRST_GUEST_CHANNEL)
   let heard = ''
   for (let frame = await peer.next(); frame.type !== MESSAGE_TYPES.Eof; frame = await peer.next())
     if (frame.type === MESSAGE_TYPES.Data) heard += frame.payload.toString()
-  expect(heard).toBe(sum.digest('hex'))
-  peer.say('Close', {}, FIRST_GUEST_CHANNEL)
-  await vi.waitFor(() => expect(entries).toMatchObject([{ kind: 'connection', sentBytes: sent, failure: null }]))
-  expect(peer.link.violation).toBeNull()
+  return { sent, sum: sum.digest('hex'), heard }
+}
+
+it('passes what programs say, however slowly it is read, lets them say as much again, and mixes nothing up', async () => {
+  const both = [0, 1].map(async () => {
+    const { peer, entries } = await dial(100_000, {}, ports.slow)
+    const { sent, sum, heard } = await say(peer, 5_000_000)
+    expect(heard).toBe(sum)
+    peer.say('Close', {}, FIRST_GUEST_CHANNEL)
+    await vi.waitFor(() => expect(entries).toMatchObject([{ kind: 'connection', sentBytes: sent, failure: null }]))
+    expect(peer.link.violation).toBeNull()
+  })
+  await Promise.all(both)
 })
 
 it('resets a program whose server breaks off', async () => {
