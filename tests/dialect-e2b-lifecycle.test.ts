@@ -38,6 +38,24 @@ describe('the life of sandboxes', () => {
     for (const each of made) expect(await each.kill()).toBe(true)
   })
 
+  test('is told as a log', async () => {
+    const before = Date.now()
+    await sandbox.commands.run('echo in-the-log')
+    const entries = async (query: string): Promise<{ timestamp: string; message: string }[]> => {
+      const answer = await raw.control({ path: `/v2/sandboxes/${sandbox.sandboxId}/logs?${query}` })
+      return (json(answer) as { logs: { timestamp: string; message: string }[] }).logs
+    }
+    await expect.poll(async () => (await entries('search=in-the-log')).length, { timeout: 10_000 }).toBeGreaterThan(0)
+    const all = await entries('')
+    expect(all[0]?.message).toMatch(/^sandbox\.created /)
+    expect(await entries('limit=1')).toEqual(all.slice(0, 1))
+    expect((await entries('direction=backward&limit=1'))[0]?.timestamp).toBe(all.at(-1)?.timestamp)
+    expect((await entries(`cursor=${before}`)).every(({ timestamp }) => Date.parse(timestamp) >= before)).toBe(true)
+    expect(await entries('level=error')).toEqual([])
+    const older = json(await raw.control({ path: `/sandboxes/${sandbox.sandboxId}/logs?limit=2` }))
+    expect(older).toMatchObject({ logs: [{ line: all[0]?.message }, {}], logEntries: [{ level: 'info' }, {}] })
+  })
+
   test('moves its end', async () => {
     const end = async (): Promise<number> => (await sandbox.getInfo()).endAt.getTime() - Date.now()
     await sandbox.setTimeout(100_000)
@@ -122,7 +140,7 @@ describe('the life of sandboxes', () => {
         message: expect.stringMatching(message),
       })
     }
-    for (const path of ['/secrets', '/teams', `/v2/sandboxes/${sandbox.sandboxId}/logs`]) {
+    for (const path of ['/secrets', '/teams', '/nodes']) {
       expect(json(await raw.control({ path })), path).toMatchObject({ code: 501 })
     }
     expect((await raw.control({ path: '/nothing' })).status).toBe(404)

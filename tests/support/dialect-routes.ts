@@ -4,6 +4,7 @@ import { COPY_ROUTES } from '../../packages/server/src/dialects/e2b/control/copy
 import { OBSERVING_ROUTES } from '../../packages/server/src/dialects/e2b/control/observing-routes.ts'
 import { SANDBOX_ROUTES } from '../../packages/server/src/dialects/e2b/control/sandbox-routes.ts'
 import { EVENT_ROUTES } from '../../packages/server/src/dialects/e2b/events/event-routes.ts'
+import { LOG_ROUTES } from '../../packages/server/src/dialects/e2b/events/log-routes.ts'
 import { WEBHOOK_ROUTES } from '../../packages/server/src/dialects/e2b/events/webhook-routes.ts'
 import { VOLUME_ROUTES } from '../../packages/server/src/dialects/e2b/volumes/volume-routes.ts'
 import { ACCOUNT_ROUTES } from '../../packages/server/src/dialects/pandastack/account-routes.ts'
@@ -28,6 +29,7 @@ const E2B = [
   ...COPY_ROUTES,
   ...OBSERVING_ROUTES,
   ...EVENT_ROUTES,
+  ...LOG_ROUTES,
   ...WEBHOOK_ROUTES,
   ...BUILD_ROUTES,
   ...TAG_ROUTES,

@@ -17,6 +17,7 @@ import { OBSERVING_ROUTES } from './observing-routes.ts'
 import { SANDBOX_ROUTES } from './sandbox-routes.ts'
 import { unsupportedRoute } from './unsupported-routes.ts'
 import { EVENT_ROUTES } from '../events/event-routes.ts'
+import { LOG_ROUTES } from '../events/log-routes.ts'
 import { WEBHOOK_ROUTES } from '../events/webhook-routes.ts'
 import { handleVolumeContent, isVolumeContent } from '../volumes/volume-content.ts'
 import { VOLUME_ROUTES } from '../volumes/volume-routes.ts'
@@ -27,6 +28,7 @@ const ROUTES = new RouteTable([
   ...COPY_ROUTES,
   ...OBSERVING_ROUTES,
   ...EVENT_ROUTES,
+  ...LOG_ROUTES,
   ...WEBHOOK_ROUTES,
   ...BUILD_ROUTES,
   ...VOLUME_ROUTES,

@@ -5,7 +5,6 @@ import { unsupported } from '../failures.ts'
 const FEATURES: readonly (readonly [RegExp, string])[] = [
   [/^\/secrets(\/|$)/, 'secrets of E2B; `hearth secret` has them with a binding'],
   [/^\/(v[23]\/)?templates(\/|$)/, 'this call of template builds; the SDKs since 2.0 have another'],
-  [/^\/(v2\/)?sandboxes\/[^/]+\/logs$/, 'logs of envd; `hearth logs` shows the output of processes'],
   [/^\/(teams|api-keys|access-tokens|nodes|admin)(\/|$)/, 'teams and their keys; `hearth key` makes keys'],
 ]
 

@@ -40,7 +40,8 @@ async function events(call: Call): Promise<Answer> {
   return { status: 200, json: found.slice(offset) }
 }
 
-async function* stored(call: Call, filter: EventFilter, ascending: boolean): AsyncGenerator<StoredEvent, void> {
+/** What is written down, from the beginning or from the end. */
+export async function* stored(call: Call, filter: EventFilter, ascending: boolean): AsyncGenerator<StoredEvent, void> {
   for (let at = ascending ? 0 : Number.MAX_SAFE_INTEGER; ;) {
     const where = ascending ? { after: at } : { before: at }
     const page = await call.e2b.services.events.page({ ...filter, ...where, limit: PAGE })
