@@ -18,6 +18,7 @@ interface Request {
   readonly held?: number
   readonly hold?: number
   readonly uid?: number
+  readonly part?: number
   readonly arguments?: Uint8Array
 }
 
@@ -34,6 +35,7 @@ export function encode({
   held = 0,
   hold = 0,
   uid = 0,
+  part = 0,
   ...rest
 }: Request): Buffer {
   const parts = [Buffer.from(path), Buffer.from(other), Buffer.from(rest.arguments ?? [])]
@@ -42,7 +44,7 @@ export function encode({
   header.writeUInt32LE(opcode, 4)
   header.writeBigUInt64LE(7n, 8)
   for (const [index, value] of [uid, uid, held, hold].entries()) header.writeUInt32LE(value, 16 + 4 * index)
-  for (const [index, value] of [volume, parts[0]?.length ?? 0, parts[1]?.length ?? 0].entries())
+  for (const [index, value] of [volume, parts[0]?.length ?? 0, parts[1]?.length ?? 0, part].entries())
     header.writeUInt16LE(value, 32 + 2 * index)
   return Buffer.concat([header, ...parts])
 }
@@ -65,7 +67,7 @@ export class VolumeServer implements Disposable {
     chownSync(this.#held, BASE, BASE)
     chownSync(this.directory, BASE, BASE)
     const held = openSync(this.#held, 'r')
-    const words = ['volumes', '9', '8', String(BASE), volumes, 'rw', 'ro', '--', process.execPath, BRIDGE, '9']
+    const words = ['volumes', '9', '10', '8', String(BASE), volumes, 'rw', 'ro', '--', process.execPath, BRIDGE, '9']
     const ignored = ['ignore', 'ignore', 'ignore', 'ignore', 'ignore'] as const
     this.#child = spawn(PROGRAM, words, { stdio: ['pipe', 'pipe', 'inherit', ...ignored, held] })
     closeSync(held)

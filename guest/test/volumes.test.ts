@@ -142,6 +142,17 @@ describe.skipIf(process.getuid?.() !== 0)('the server of volumes', () => {
     expect((await volumes.ask({ opcode: FUSE.setxattr, path: 'file', arguments: attribute })).errno).toBe(EOPNOTSUPP)
   })
 
+  test('large answers lie in the window, where there is such a part', async () => {
+    using volumes = server()
+    const large = Buffer.alloc(20_000, 'large')
+    writeFileSync(join(volumes.directory, 'volumes/0/large'), large)
+    chownSync(join(volumes.directory, 'volumes/0/large'), BASE, BASE)
+    const read = { opcode: FUSE.read, path: 'large', arguments: reading(100_000) }
+    expect(await volumes.ask({ ...read, part: 8 })).toEqual({ errno: 1, body: words(large.length) })
+    for (const part of [0, 9, 65_535]) expect((await volumes.ask({ ...read, part })).body.equals(large)).toBe(true)
+    expect((await volumes.ask({ ...read, path: 'file', part: 1 })).body.toString()).toBe('content')
+  })
+
   test('says how many files it holds, and lets go of them', async () => {
     using volumes = server()
     expect((await volumes.ask({ opcode: FUSE.unlink, hold: 3, arguments: named(words(), 'file') })).errno).toBe(0)

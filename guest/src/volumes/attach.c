@@ -16,6 +16,7 @@
 #include "fuse-mount.h"
 #include "relay.h"
 #include "volume-wire.h"
+#include "window.h"
 
 #define PORT "volumes"
 #define CHANGED 1u
@@ -111,7 +112,9 @@ static int attach(unsigned number, struct slice place, bool read_only, bool all_
 static int open_relay(void) {
   if (relay_is_open()) return 0;
   int port = port_open(PORT);
-  return port < 0 ? errno : relay_start(port);
+  if (port < 0) return errno;
+  window_open();
+  return relay_start(port);
 }
 
 void serve_volumes(uint32_t channel, const struct message_volumes *message) {

@@ -1,5 +1,7 @@
 #include "pending.h"
 
+#include "window.h"
+
 #define MOST 64u
 
 static struct pending queue[MOST];
@@ -18,5 +20,6 @@ struct pending *pending_add(bool alone) {
 struct pending *pending_first(void) { return begun == done ? NULL : &queue[done % MOST]; }
 
 void pending_done(void) {
+  window_free(queue[done % MOST].part);
   if (++done == begun) is_alone = false;
 }

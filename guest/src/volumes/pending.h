@@ -15,6 +15,7 @@ struct pending {
   struct volume *volume;
   uint64_t unique, tag;
   uint32_t opcode, hold, flags;
+  unsigned part;  // of the window, as the request has it
   struct node *node, *other;
   char name[FUSE_NAME_MAX + 1], other_name[FUSE_NAME_MAX + 1];
 };

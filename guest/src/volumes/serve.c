@@ -8,6 +8,10 @@
 static const struct volume_root *roots;
 static size_t root_count;
 
+static uint8_t *window;
+
+void serve_window(uint8_t *given) { window = given; }
+
 void serve_roots(const struct volume_root *given, size_t count) {
   roots = given;
   root_count = count;
@@ -86,11 +90,19 @@ bool serve_request(const uint8_t *bytes, size_t length, struct volume_reply *rep
     drop(&call);
     return true;
   }
-  struct answer answer = {reply->body, 0};
+  bool has_part = window && request.opcode == FUSE_READ && request.part > 0 && request.part <= VOLUME_WINDOW_PARTS;
+  struct answer answer = {has_part ? window + (request.part - 1) * VOLUME_DATA_LIMIT : reply->body, 0};
   // A zero byte within a path would hide what is behind it.
   bool whole = strlen(path) == request.path_length && strlen(other) == request.other_length;
   int error = whole ? operate(&call, &answer) : EINVAL;
   if (error) answer.length = 0;
   reply->header = (struct fuse_out_header){(uint32_t)sizeof reply->header + answer.length, -error, request.tag};
+  if (has_part && answer.length >= VOLUME_WINDOW_LEAST) {
+    memcpy(reply->body, &answer.length, sizeof answer.length);
+    reply->header.len = sizeof reply->header + sizeof answer.length;
+    reply->header.error = VOLUME_IN_WINDOW;
+  } else if (has_part) {
+    memcpy(reply->body, answer.body, answer.length);
+  }
   return true;
 }

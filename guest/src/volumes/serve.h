@@ -25,6 +25,8 @@ struct volume_reply {
   _Alignas(8) uint8_t body[VOLUME_REPLY_LIMIT];
 };
 
+// Where answers lie that are read elsewhere; NULL: nowhere.
+void serve_window(uint8_t *window);
 void serve_roots(const struct volume_root *roots, size_t count);
 // SAFETY: the bytes are a guest's. False when they are no request at all; an answer goes into `reply`, whose length is 0 where none is due.
 bool serve_request(const uint8_t *bytes, size_t length, struct volume_reply *reply);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "held-numbers.h"
+#include "window.h"
 
 #define OWN_SECONDS 3600u
 #define DATA_PAGES (VOLUME_DATA_LIMIT / 4096)
@@ -117,6 +118,13 @@ static void note_names(struct pending *pending, const uint8_t *arguments, size_t
   if (!(pending->flags & RENAME_EXCHANGE)) pending->hold = number_for(pending->volume, pending->other, pending->other_name);
 }
 
+static unsigned part_for(uint32_t opcode, const uint8_t *arguments, size_t length) {
+  struct fuse_read_in in;
+  if (opcode != FUSE_READ || length < sizeof in) return 0;
+  memcpy(&in, arguments, sizeof in);
+  return in.size > VOLUME_WINDOW_LEAST ? window_take() : 0;
+}
+
 static struct translation forward(struct volume *volume, const struct fuse_in_header *header, uint8_t *arguments, size_t length) {
   static char path[VOLUME_PATH_LIMIT + 1], other_path[VOLUME_PATH_LIMIT + 1];
   struct node *node = nodes_find(&volume->nodes, header->nodeid), *other = NULL;
@@ -140,13 +148,14 @@ static struct translation forward(struct volume *volume, const struct fuse_in_he
   pending->node = node;
   pending->other = other;
   note_names(pending, arguments, length);
+  pending->part = part_for(header->opcode, arguments, length);
   uint8_t *at = arguments - other_length;
   memcpy(at, other_path, (size_t)other_length);
   at -= path_length;
   memcpy(at, path, (size_t)path_length);
   at -= sizeof(struct volume_request);
   size_t whole = sizeof(struct volume_request) + (size_t)path_length + (size_t)other_length + length;
-  struct volume_request request = {(uint32_t)whole, header->opcode, pending->tag, header->uid, header->gid, held, pending->hold, volume->number, (uint16_t)path_length, (uint16_t)other_length, 0};
+  struct volume_request request = {(uint32_t)whole, header->opcode, pending->tag, header->uid, header->gid, held, pending->hold, volume->number, (uint16_t)path_length, (uint16_t)other_length, (uint16_t)pending->part};
   memcpy(at, &request, sizeof request);
   return (struct translation){TRANSLATED_REQUEST, 0, NULL, at, whole};
 }
@@ -243,6 +252,17 @@ static const uint8_t *answer_absent(const struct pending *pending, size_t *lengt
   return (const uint8_t *)&absent;
 }
 
+static const uint8_t *answer_in_window(const struct pending *pending, const uint8_t *body, size_t *length) {
+  static struct fuse_out_header failed;
+  uint32_t size = 0;
+  if (*length >= sizeof failed + sizeof size) memcpy(&size, body, sizeof size);
+  uint8_t *bytes = window_read(pending->part, size);
+  struct fuse_out_header header = {(uint32_t)sizeof header + (bytes ? size : 0), bytes ? 0 : -EIO, pending->unique};
+  *length = header.len;
+  if (!bytes) failed = header;
+  return bytes ? memcpy(bytes - sizeof header, &header, sizeof header) : (const uint8_t *)&failed;
+}
+
 static bool makes_entry(uint32_t opcode) { return name_offset(opcode) >= 0 && !takes_names(opcode); }
 
 const uint8_t *translate_answer(const struct pending *pending, uint8_t *bytes, size_t *length) {
@@ -250,6 +270,7 @@ const uint8_t *translate_answer(const struct pending *pending, uint8_t *bytes, s
   memcpy(&header, bytes, sizeof header);
   header.unique = pending->unique;
   uint8_t *body = bytes + sizeof header;
+  if (header.error == VOLUME_IN_WINDOW) return answer_in_window(pending, body, length);
   if (takes_names(pending->opcode)) take_names(pending, header.error);
   if (pending->opcode == FUSE_LOOKUP && header.error == -ENOENT) {
     nodes_remove(&pending->volume->nodes, pending->node, pending->name);

@@ -10,6 +10,12 @@
 #define VOLUME_ARGUMENTS_LIMIT (VOLUME_DATA_LIMIT + 4096)
 #define VOLUME_REQUEST_LIMIT (sizeof(struct volume_request) + 2 * VOLUME_PATH_LIMIT + VOLUME_ARGUMENTS_LIMIT)
 #define VOLUME_REPLY_LIMIT (VOLUME_DATA_LIMIT + 4096)
+// Larger answers to reads do not come through the port but lie in a window, a disk of the machine that is a piece of the host's memory.
+#define VOLUME_WINDOW_PARTS 8u
+#define VOLUME_WINDOW_BYTES (VOLUME_WINDOW_PARTS * VOLUME_DATA_LIMIT)
+#define VOLUME_WINDOW_LEAST 8192u
+// In the place of an error: the body says how many bytes lie in the part.
+#define VOLUME_IN_WINDOW 1
 // Files that have lost their names and are in use still. Numbers begin at 1.
 #define VOLUME_HELD_LIMIT 4096u
 // Not the kernel's: lets go of held files, whose numbers are the arguments. Not answered.
@@ -23,6 +29,7 @@ struct volume_request {
   uint32_t uid, gid;
   uint32_t held;  // the subject is this file, whatever its path was; 0: it is the one at the path
   uint32_t hold;  // keep the file that loses its name under this number; 0: do not
-  uint16_t volume, path_length, other_length, spare;
+  uint16_t volume, path_length, other_length;
+  uint16_t part;  // of the window, for what is read: one more than its number; 0: none
 };
 #endif

@@ -21,10 +21,11 @@
 #include "serve.h"
 
 #define STREAM 3  // and the roots behind it
-#define USAGE "usage: hearth-guest volumes DESCRIPTOR HELD BASE DIRECTORY rw|ro ... -- COMMAND ..."
+#define USAGE "usage: hearth-guest volumes DESCRIPTOR WINDOW HELD BASE DIRECTORY rw|ro ... -- COMMAND ..."
 
 struct order {
   int descriptor;        // of the command: its end of the stream
+  int window;            // of the command: its disk
   int held;              // a file that says how many files are held
   uint64_t base;         // of the ids of the sandbox, 0: this process has them already
   const char *directory; // holds the volumes, each under its number
@@ -34,12 +35,15 @@ struct order {
 };
 
 static bool parse(int argc, char **argv, struct order *order) {
-  uint64_t descriptor, held;
-  if (argc < 7 || !parse_number(argv[1], 10, 1023, &descriptor) || !parse_number(argv[2], 10, 1023, &held) || !parse_number(argv[3], 10, UINT32_MAX, &order->base)) return false;
-  order->descriptor = (int)descriptor;
-  order->held = (int)held;
-  order->directory = argv[4];
-  int at = 5;
+  uint64_t numbers[3];
+  if (argc < 8 || !parse_number(argv[4], 10, UINT32_MAX, &order->base)) return false;
+  for (int i = 0; i < 3; i++)
+    if (!parse_number(argv[1 + i], 10, 1023, &numbers[i])) return false;
+  order->descriptor = (int)numbers[0];
+  order->window = (int)numbers[1];
+  order->held = (int)numbers[2];
+  order->directory = argv[5];
+  int at = 6;
   for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
     bool read_only = strcmp(argv[at], "ro") == 0;
     if (order->count == VOLUME_LIMIT || (!read_only && strcmp(argv[at], "rw") != 0)) return false;
@@ -82,6 +86,14 @@ static volatile uint32_t *map_held(int descriptor) {
   void *shared = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   return shared == MAP_FAILED ? NULL : shared;
+}
+
+// A memory of its own, which the command has as a file.
+static int make_window(uint8_t **bytes) {
+  int file = memfd_create("window", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, VOLUME_WINDOW_BYTES) != 0) return -1;
+  *bytes = mmap(NULL, VOLUME_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return *bytes == MAP_FAILED ? -1 : file;
 }
 
 static bool open_roots(struct order *order) {
@@ -162,8 +174,12 @@ int volumes_main(int argc, char **argv) {
   struct order order = {0};
   int pair[2], told[2], word[2], ready[2];
   char byte;
+  uint8_t *bytes = NULL;
   if (!parse(argc, argv, &order)) return fprintf(stderr, "%s\n", USAGE), 2;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 || pipe2(told, O_CLOEXEC) != 0 || pipe2(word, O_CLOEXEC) != 0 || pipe2(ready, O_CLOEXEC) != 0) return fail("descriptors");
+  int window = make_window(&bytes);
+  if (window < 0) return fail("window");
+  serve_window(bytes);
   pid_t child = fork();
   if (child < 0) return fail("fork");
   if (child == 0) serve(&order, pair[1], told[1], word[0], ready[1]);
@@ -172,7 +188,7 @@ int volumes_main(int argc, char **argv) {
   if (order.base && !write_ids(child, order.base, told[0], word[1])) return fail("ids");
   // Nobody is to begin with volumes that are not there.
   if (read(ready[0], &byte, 1) != 1) return 1;
-  if (dup2(pair[0], order.descriptor) < 0) return fail("descriptors");
+  if (dup2(pair[0], order.descriptor) < 0 || dup2(window, order.window) < 0) return fail("descriptors");
   close(order.held);
   execv(order.command[0], order.command);
   return fail(order.command[0]);

@@ -16,6 +16,8 @@ export const DESCRIPTORS = {
   state: 10,
   /** The stream to whoever serves the volumes. */
   volumes: 11,
+  /** The disk on which large answers of that process lie. */
+  window: 13,
   /** Not QEMU's: where that process says how many files it holds. */
   held: 12,
 } as const
@@ -68,6 +70,8 @@ export function machineArguments(qemu: Qemu, shape: MachineShape): string[] {
     disk('base', descriptorPath(DESCRIPTORS.base), 'readonly=on'),
     // The upper is as disposable as its machine: what a crash of the host would lose is lost with the machine anyway.
     disk('upper', descriptorPath(DESCRIPTORS.upper), 'cache=unsafe,discard=unmap'),
+    // The last, so that it takes the name of none of the others.
+    shape.volumes === 'none' ? [] : disk('window', descriptorPath(DESCRIPTORS.window), 'readonly=on'),
     shape.capturable ? capturable(shape.memoryBytes) : [],
     // SAFETY: what a guest that took over QEMU could still ask of the host's kernel.
     ['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],

@@ -16,6 +16,7 @@ const parts: MachineParts = {
   initramfs: { path: '/i', digest: 'i' },
   accelerator: { kind: 'tcg', tscKhz: 2_600_000 },
   guest: '/guest',
+  cache: '/cache',
 }
 const limits = { memoryBytes: GiB / 2, cpus: 1, diskBytes: GiB }
 const host = { root: true, cgroups: { kind: 'none', reason: '' }, cores: 4 } as const

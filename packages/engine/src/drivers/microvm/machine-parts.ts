@@ -51,12 +51,13 @@ export async function findMachineParts(
       initramfs,
       accelerator,
       guest: paths.guest,
+      cache: paths.cache,
       obstacle: remembered === 'kvm' ? null : (obstacle ?? 'a machine with KVM did not start'),
     }
   }
   progress('starting a microVM to see whether it works')
   const attempt = async (accelerator: Accelerator): Promise<string | null> => {
-    const parts = { qemu, kernel, initramfs, accelerator, guest: paths.guest }
+    const parts = { qemu, kernel, initramfs, accelerator, guest: paths.guest, cache: paths.cache }
     return await bootOnce(parts, context, TIMEOUT_MS[accelerator.kind]).then(
       () => null,
       (error: unknown) => (error as Error).message,
@@ -64,7 +65,7 @@ export async function findMachineParts(
   }
   const found = await choose(obstacle, attempt)
   await memory.write(found.accelerator.kind)
-  return { qemu, kernel, initramfs, guest: paths.guest, ...found }
+  return { qemu, kernel, initramfs, guest: paths.guest, cache: paths.cache, ...found }
 }
 
 /** KVM where a machine really starts with it, emulation otherwise. */

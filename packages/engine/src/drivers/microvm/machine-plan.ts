@@ -1,5 +1,6 @@
 import { chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { HearthError } from '@hearth/contract'
 import type { HostFacts } from '../../host/facts.ts'
 import type { AttachedVolume } from '../driver.ts'
 import type { InheritedFile, LaunchPlan, Step } from '../launch-plan.ts'
@@ -10,7 +11,7 @@ import type { Initramfs } from './initramfs.ts'
 import type { Kernel } from './kernel.ts'
 import { DESCRIPTORS, machineArguments, memoryMebibytes, TRANSLATION_CACHE_MIB } from './machine-arguments.ts'
 import type { Qemu } from './qemu.ts'
-import { serveVolumes, type VolumeService } from './served-volumes.ts'
+import { serveVolumes, unservedVolumes, type VolumeService } from './served-volumes.ts'
 
 /** What every machine of this host is started with. */
 export interface MachineParts {
@@ -20,6 +21,7 @@ export interface MachineParts {
   readonly accelerator: Accelerator
   /** The guest's program, which serves volumes too. */
   readonly guest: string
+  readonly cache: string
 }
 
 export interface MachineSpecification {
@@ -63,7 +65,7 @@ export async function machinePlan(
   facts: HostFacts,
 ): Promise<LaunchPlan> {
   const { accelerator } = parts
-  const { directory, idBase, memoryBytes, start, volumes } = specification
+  const { idBase, memoryBytes, start, volumes } = specification
   const processors = processorsOf(specification.cpus, facts)
   const capturable = specification.memory !== null
   const has = volumes === null ? 'none' : volumes.length === 0 ? 'unserved' : 'served'
@@ -75,9 +77,7 @@ export async function machinePlan(
   const overhead = OVERHEAD_MIB + (accelerator.kind === 'tcg' ? TRANSLATION_CACHE_MIB : 0)
   const entered = identity === null
   const [service] = await Promise.all([
-    has === 'served' && idBase !== null
-      ? serveVolumes(volumes ?? [], { directory, guest: parts.guest, idBase, entered })
-      : NO_VOLUMES,
+    serviceOf(parts, specification, entered),
     capturable ? makeSavedState(specification) : null,
   ])
   return {
@@ -97,7 +97,16 @@ export async function machinePlan(
   }
 }
 
-const NO_VOLUMES: VolumeService = { steps: [], files: [], argv: [] }
+async function serviceOf(
+  { guest, cache }: MachineParts,
+  { directory, idBase, volumes }: MachineSpecification,
+  entered: boolean,
+): Promise<VolumeService> {
+  if (volumes === null) return { steps: [], files: [], argv: [] }
+  if (volumes.length === 0) return await unservedVolumes(cache)
+  if (idBase === null) throw new HearthError('capability_unsupported', 'only root can give files to others than itself')
+  return await serveVolumes(volumes, { directory, guest, idBase, entered })
+}
 
 /** It is opened by QEMU's own user, each time anew. */
 async function makeSavedState({ directory, idBase }: MachineSpecification): Promise<void> {

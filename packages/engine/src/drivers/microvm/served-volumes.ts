@@ -1,9 +1,10 @@
-import { chown, open, writeFile } from 'node:fs/promises'
+import { chmod, chown, open, truncate, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { AttachedVolume } from '../driver.ts'
 import type { InheritedFile, Step } from '../launch-plan.ts'
 import { stagePath } from '../staging/staged-root.ts'
 import { stageVolumes } from '../staging/staged-volumes.ts'
+import { makeOnce } from '../staging/write-once.ts'
 import { DESCRIPTORS } from './machine-arguments.ts'
 
 /** A file in the sandbox's directory that says how many files of its volumes are in use that have no name any more. */
@@ -32,7 +33,8 @@ export async function serveVolumes(
   const programs = join(stage, 'guest')
   const staged = stageVolumes(volumes, stage, idBase)
   const own = [stage, programs].map((path) => ({ kind: 'mkdir', path, mode: 0o755 }) as const)
-  const numbers = [DESCRIPTORS.volumes, DESCRIPTORS.held, entered ? 0 : idBase].map(String)
+  const { volumes: stream, window } = DESCRIPTORS
+  const numbers = [stream, window, DESCRIPTORS.held, entered ? 0 : idBase].map(String)
   return {
     steps: [...own, { kind: 'bind', source: dirname(guest), target: programs, options: ['ro'] }, ...staged.steps],
     files: [{ descriptor: DESCRIPTORS.held, path: held }],
@@ -45,6 +47,19 @@ export async function serveVolumes(
       '--',
     ],
   }
+}
+
+/** Of the window, as guest/src/volumes/volume-wire.h has it. */
+const WINDOW_BYTES = 8 * 256 * 1024
+
+/** What a machine without volumes has in the place of the window. */
+export async function unservedVolumes(cache: string): Promise<VolumeService> {
+  const path = await makeOnce(join(cache, 'microvm-disks', `window-${WINDOW_BYTES}`), async (draft) => {
+    await writeFile(draft, '')
+    await truncate(draft, WINDOW_BYTES)
+    await chmod(draft, 0o444)
+  })
+  return { steps: [], files: [{ descriptor: DESCRIPTORS.window, path }], argv: [] }
 }
 
 /** How many files of its volumes are in use that have no name, and so are in no copy of them. */
