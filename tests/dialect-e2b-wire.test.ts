@@ -95,7 +95,8 @@ describe('messages', () => {
     // What was told once is not told again.
     const told: unknown[] = []
     const more = async (): Promise<unknown[]> => {
-      const { events = [] } = (await call('GetWatcherEvents', { watcherId })) as { events?: unknown[] }
+      const { events = [], ...refusal } = (await call('GetWatcherEvents', { watcherId })) as { events?: unknown[] }
+      expect(refusal).toEqual({})
       told.push(...events)
       return told
     }

@@ -60,8 +60,12 @@ describe.each(['process', 'gvisor'])('a terminal on %s', (rung) => {
     const child = spawn(process.execPath, [program, 'ssh', sandbox.id], { env, stdio: ['pipe', 'pipe', 'inherit'] })
     let seen = ''
     child.stdout.on('data', (data: Buffer) => (seen += data.toString()))
-    // What is typed before it has connected is lost by the command line itself.
-    await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/[#$] $/)
+    // What is typed before it has connected is lost by the command line itself, and so is what comes before it listens.
+    const prompted = (): string => {
+      child.stdin.write('\n')
+      return seen
+    }
+    await expect.poll(prompted, { timeout: 20_000, interval: 300 }).toMatch(/[#$] $/)
     child.stdin.write('echo $((40 + 2)) $TERM; exit 7\n')
     await once(child, 'exit')
     expect(seen).toMatch(/42 xterm-256color/)

@@ -73,7 +73,9 @@ export class Watchers {
   async #collect(sandbox: Sandbox, watcher: Watcher, watched: Watched): Promise<void> {
     await using changes = watcher.changes
     for await (const change of changes) {
-      watcher.events.push(...(await eventsOf(sandbox, this.#users, watched, change)))
+      const told = await eventsOf(sandbox, this.#users, watched, change)
+      // Who asks meanwhile takes the list with them: this is the one that is there now.
+      watcher.events.push(...told)
       if (watcher.events.length >= MOST_EVENTS) throw missed()
     }
   }
