@@ -60,6 +60,7 @@ export class DockerRuntime implements LinkRuntime {
     await sweepContainers(engine.client, context.paths.sandboxes)
     const notes = [
       'no limit on disk: the container engine keeps none on most file systems',
+      'no volumes: what lies in them belongs to the ids of sandboxes, which a container of the engine does not have',
       'no user namespace of its own: root inside is the user that the container engine runs containers as',
     ]
     return { available: true, label: engine.label, capabilities: CAPABILITIES, automatic: true, notes }

@@ -84,8 +84,11 @@ export async function machinePlan(
     argv: [...service.argv, ...confine(parts.qemu, { kvmDevice: accelerator.kind === 'kvm', identity }, command)],
     environment: {},
     steps: [...steps(specification), ...service.steps],
-    // Also where it is not entered: volumes are mounted with its ids.
-    userNamespace: idBase === null ? null : { base: idBase, count: IDS, enter: entered, rootless: false },
+    // Where it is not entered it is there for the mounts of volumes, which have its ids.
+    userNamespace:
+      idBase === null || (!entered && has !== 'served')
+        ? null
+        : { base: idBase, count: IDS, enter: entered, rootless: false },
     files: [...files(parts, specification), ...service.files],
     cleanup: [],
     restored: start.kind === 'restore',
