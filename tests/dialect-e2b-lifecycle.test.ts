@@ -1,4 +1,4 @@
-import { Sandbox, SandboxError } from 'e2b'
+import { Sandbox, SandboxError, Template } from 'e2b'
 import { afterAll, describe, expect, test } from 'vitest'
 import { E2bRaw, json } from './support/e2b-raw.ts'
 import { E2bServer } from './support/e2b-server.ts'
@@ -112,6 +112,26 @@ describe('the life of sandboxes', () => {
       expect.arrayContaining(['created', 'paused', 'resumed', 'killed']),
     )
     expect((await server.raw({ path: '/health' })).status).toBe(204)
+  })
+
+  test('of a snapshot or a built template has the rung that was asked for, or is refused', async () => {
+    const { snapshotId } = await sandbox.createSnapshot({ name: 'rungs' })
+    for (const wrong of [{ 'hearth.rung': 'microvm' }, { 'hearth.atLeast': 'gvisor' }]) {
+      await expect(Sandbox.create('rungs', { metadata: wrong }), JSON.stringify(wrong)).rejects.toThrow(/rung process/)
+    }
+    await expect(Sandbox.create(snapshotId, { metadata: { 'hearth.rung': 'weak' } })).rejects.toThrow(
+      /400.*hearth.rung/,
+    )
+    const made = await Sandbox.create(snapshotId, { metadata: { 'hearth.atLeast': 'process' } })
+    expect((await server.native.get(made.sandboxId.replace(/^sb/, 'sb_'))).info.rung).toBe('process')
+    await made.kill()
+    await Sandbox.deleteSnapshot(snapshotId)
+    await Template.build(Template().fromTemplate('host').runCmd('true'), 'rungs-built')
+    const built = await Sandbox.create('rungs-built')
+    const { rung } = (await server.native.get(built.sandboxId.replace(/^sb/, 'sb_'))).info
+    const other = rung === 'process' ? 'container' : 'process'
+    await expect(Sandbox.create('rungs-built', { metadata: { 'hearth.rung': other } })).rejects.toThrow(/rung/)
+    await built.kill()
   })
 
   test('says what it cannot do', async () => {

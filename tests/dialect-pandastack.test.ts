@@ -93,7 +93,14 @@ describe.each(['process', 'gvisor'])("the vendor's package on %s", (rung) => {
     await explored.winner?.kill()
 
     const snapshot = (await sandbox.snapshot()) as { id: string }
-    const copy = await client.sandboxes.create({ fromSnapshot: snapshot.id, ttlSeconds: 60 })
+    const other = { 'hearth.atLeast': 'microvm' }
+    await expect(client.sandboxes.create({ fromSnapshot: snapshot.id, metadata: other })).rejects.toThrow(/microvm/)
+    const nonsense = { metadata: { 'hearth.rung': 'weak' } }
+    await expect(client.sandboxes.create({ fromSnapshot: snapshot.id, ...nonsense })).rejects.toBeInstanceOf(
+      BadRequestError,
+    )
+    await expect(sandbox.fork({ metadata: other })).rejects.toThrow(/microvm/)
+    const copy = await client.sandboxes.create({ fromSnapshot: snapshot.id, ttlSeconds: 60, metadata })
     expect((await copy.exec('cat /tmp/value')).stdout).toBe('base\n')
     await copy.kill()
     expect((await client.snapshots.list()).map(({ id }: { id: string }) => id)).toContain(snapshot.id)

@@ -1,5 +1,6 @@
 import { BOUNDS, HearthError, newId, type SandboxView, type SnapshotInfo } from '@hearth/contract'
 import { z } from 'zod'
+import { choosesRung, requireSameRung } from '../rung-choice.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
 import { sandboxView, snapshotView, TREE_KEY, withoutSecrets } from './views.ts'
 
@@ -27,6 +28,7 @@ export const COPY_ROUTES: readonly Route[] = routes('copies', {
 /** All of them, or an error and none; each says of which tree it is. */
 async function fork(call: Call, usual: number): Promise<Answer> {
   const { count, metadata } = await call.body(forkSchema)
+  await requireRung(call, metadata ?? {})
   const tree = newId('tree')
   const seconds = secondsOf(metadata?.[TTL_KEY])
   const lifetime = seconds === null ? {} : { ttlMs: Math.max(1000, seconds * 1000) }
@@ -46,6 +48,11 @@ async function fork(call: Call, usual: number): Promise<Answer> {
       at: new Date().toISOString(),
     },
   }
+}
+
+async function requireRung(call: Call, metadata: Readonly<Record<string, string>>): Promise<void> {
+  if (!choosesRung(metadata)) return
+  requireSameRung(metadata, (await call.plane.get(call.caller, call.sandboxId)).rung)
 }
 
 /** Null for none, and for what is none. */

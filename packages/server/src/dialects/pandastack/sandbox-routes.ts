@@ -50,7 +50,7 @@ async function create(call: Call): Promise<Answer> {
   const root = body.from_snapshot ? { from: body.from_snapshot } : await rootOf(call, asked)
   const request: CreateSandbox = {
     ...root,
-    ...('from' in root ? {} : rungOf(body.metadata ?? {})),
+    ...rungOf(body.metadata ?? {}),
     ...(body.ttl_seconds ? { ttlMs: Math.max(1000, Math.ceil(body.ttl_seconds * 1000)) } : {}),
     ...(body.persistent === true && !body.ttl_seconds ? { persistent: true } : {}),
     ...mountsOf(body.volumes ?? []),

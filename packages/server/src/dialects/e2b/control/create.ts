@@ -43,7 +43,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
   const root = await rootOf(e2b, caller, body.templateID)
   const request: CreateSandbox = {
     ...root,
-    ...('from' in root ? {} : rungOf(body.metadata ?? {})),
+    ...rungOf(body.metadata ?? {}),
     ...policyOf(body.network ?? null, body.allow_internet_access ?? null),
     ttlMs: Math.max(1000, seconds * 1000) + (body.autoPause === true ? PAUSED_MS : 0),
     metadata: { ...body.metadata, [MARK_KEY]: markOf(body, seconds) },
