@@ -5,17 +5,16 @@ import {
   sandboxIdSchema,
   type CreateFrom,
   type ForkResult,
-  type Rung,
   type SandboxId,
   type SandboxInfo,
 } from '@hearth/contract'
 import { Comparisons } from './diff/comparisons.ts'
-import type { Probe } from './drivers/driver.ts'
 import { DriverRegistry } from './drivers/registry.ts'
-import { selectDriver } from './drivers/select-driver.ts'
+import { reportRungs, type RungReport } from './drivers/rung-reports.ts'
 import type { GatewayOptions } from './gateway/gateway-options.ts'
 import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
+import { unheard, type OnProblem } from './host/in-background.ts'
 import { isAlive } from './host/process-identity.ts'
 import { poolSettings, type PoolOptions } from './pool/pool-options.ts'
 import { Pool } from './pool/pool.ts'
@@ -54,6 +53,8 @@ export interface HearthOptions extends GatewayOptions {
   readonly spareKeepers?: number
   /** Machines that run before anybody asks for them. Default: none, unless `HEARTH_POOL` is `on`. With `HEARTH_POOL=off` there is none in any case. */
   readonly pool?: PoolOptions | false
+  /** Told of what fails while nobody waits for it: what is prepared ahead of need, and what is removed afterwards. Default: none. */
+  readonly onProblem?: OnProblem
 }
 
 export interface CreateOptions {
@@ -66,19 +67,12 @@ export interface CreateOptions {
   readonly ownHearth?: boolean
 }
 
-export interface RungReport {
-  readonly rung: Rung
-  readonly driver: string
-  readonly probe: Probe
-  /** True for the one that a create without demands gets. */
-  readonly selected: boolean
-}
-
 /** Hearth inside this process: sandboxes without a server. */
 export class Hearth implements AsyncDisposable {
   readonly paths: HostPaths
   readonly templates: TemplateStore
   readonly #options: HearthOptions
+  readonly #onProblem: OnProblem
   readonly snapshots: Snapshots
   readonly volumes: Volumes
   readonly pool: Pool
@@ -92,8 +86,10 @@ export class Hearth implements AsyncDisposable {
     const paths = hostPaths(options.home === undefined ? process.env : { ...process.env, HEARTH_HOME: options.home })
     this.paths = options.guest === undefined ? paths : { ...paths, guest: resolve(options.guest) }
     this.#options = options
-    this.templates = new TemplateStore(this.paths)
-    this.snapshots = new Snapshots(this.paths)
+    const { onProblem = unheard } = options
+    this.#onProblem = onProblem
+    this.templates = new TemplateStore(this.paths, onProblem)
+    this.snapshots = new Snapshots(this.paths, onProblem)
     this.volumes = new Volumes({
       paths: this.paths,
       hasQuotas: async () => (await (await this.#ready()).services.disks.kind()) === 'quota',
@@ -104,9 +100,10 @@ export class Hearth implements AsyncDisposable {
     })
     const { templates, snapshots } = this
     this.#preparation = new Preparation({ registry: () => this.#ready(), templates, snapshots })
-    this.pool = new Pool(this.paths, poolSettings(options.pool, process.env))
+    this.pool = new Pool(this.paths, poolSettings(options.pool, process.env), onProblem)
     this.#launcher = new Launcher(this.paths, {
       pool: this.pool,
+      onProblem,
       gateway: options,
       captures: {
         comparisons: new Comparisons(this, async () => (await this.#ready()).services.facts),
@@ -122,6 +119,7 @@ export class Hearth implements AsyncDisposable {
       paths: this.paths,
       snapshots: this.snapshots,
       launcher: this.#launcher,
+      onProblem,
       services: async () => (await this.#ready()).services,
       like: (record) => this.#preparation.like(record),
     })
@@ -237,16 +235,7 @@ export class Hearth implements AsyncDisposable {
 
   /** What each driver says of this host. `fresh`: tried now, not remembered. */
   async rungs(options: { readonly fresh?: boolean } = {}): Promise<RungReport[]> {
-    const registry = await this.#ready()
-    const probed = await registry.probeAll(options)
-    const demand = { rung: undefined, atLeast: undefined, hostTemplate: true }
-    const chosen = probed.some(({ probe }) => probe.available) ? selectDriver(probed, demand).driver : null
-    return probed.map(({ driver, probe }) => ({
-      rung: driver.rung,
-      driver: driver.name,
-      probe,
-      selected: driver === chosen,
-    }))
+    return reportRungs(await (await this.#ready()).probeAll(options))
   }
 
   async #ready(): Promise<DriverRegistry> {
@@ -256,7 +245,8 @@ export class Hearth implements AsyncDisposable {
   }
 
   async #open(): Promise<DriverRegistry> {
-    const registry = new DriverRegistry(this.paths, await readHostFacts(), this.#options.spareKeepers ?? 2)
+    const spares = this.#options.spareKeepers ?? 2
+    const registry = new DriverRegistry(this.paths, await readHostFacts(), spares, this.#onProblem)
     // After a reboot the store is not mounted, and what lies in it would look lost.
     await registry.services.disks.kind()
     await this.#sweep(registry)

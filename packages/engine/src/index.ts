@@ -1,4 +1,5 @@
-export { Hearth, type CreateOptions, type HearthOptions, type RungReport } from './hearth.ts'
+export { Hearth, type CreateOptions, type HearthOptions } from './hearth.ts'
+export type { RungReport } from './drivers/rung-reports.ts'
 export type { Plan } from './sandbox/preparing.ts'
 export type { WakeOptions } from './sandbox/sleepers.ts'
 export type { PoolOptions } from './pool/pool-options.ts'

@@ -6,6 +6,7 @@ import type { Cgroups } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
+import type { OnProblem } from '../host/in-background.ts'
 import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
 import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
 import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
@@ -36,6 +37,8 @@ export interface LinkServices {
   readonly disks: DiskAreas
   readonly ids: IdRanges
   readonly probes: ProbeCache
+  /** Told of what fails while nobody waits for it. */
+  readonly onProblem: OnProblem
 }
 
 /** A machine that was started, with what only its driver sees of it. */

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { HearthError } from '@hearth/contract'
 import type { Cgroups, OomCounter } from '../host/cgroups.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { describeEnd, endKeeper } from '../host/keeper-process.ts'
 import { encodeFrame } from '../link/encode-frame.ts'
 import type { Link } from '../link/link.ts'
@@ -21,16 +22,23 @@ export class MachineHandle {
   /** What kept the host's resources from being freed; the next sweep tries again. */
   #leftover: HearthError | null = null
   readonly #free: () => Promise<void>
+  readonly #onProblem: OnProblem
   readonly #oomCounter: OomCounter
 
   constructor(
     place: MachinePlace,
     socket: Socket,
     link: Link,
-    services: { readonly cgroups: Cgroups; readonly disks: DiskAreas; readonly ids: IdRanges },
+    services: {
+      readonly cgroups: Cgroups
+      readonly disks: DiskAreas
+      readonly ids: IdRanges
+      readonly onProblem: OnProblem
+    },
   ) {
     this.#place = place
     this.#socket = socket
+    this.#onProblem = services.onProblem
     this.#free = () => freeResources(place.id, place.directory, place.resources, services)
     this.#oomCounter = services.cgroups.oomCounter(place.resources.cgroup)
     const { promise, resolve } = Promise.withResolvers<MachineEnd>()
@@ -46,14 +54,25 @@ export class MachineHandle {
     this.#oomCounter.close()
     if (this.#outcome === 'released') return await new Promise<never>(() => undefined)
     const violation = link.violation
-    await endKeeper(this.#place.directory)
-    const detail = describeEnd(this.#place.directory) ?? 'the link broke'
-    await this.#free().catch((cause: unknown) => {
-      this.#leftover = new HearthError('internal', `${this.#place.directory} could not be freed`, { cause })
-    })
+    const detail = await this.#clear()
     if (this.#outcome === 'killed') return { reason: 'killed', detail: 'killed' }
     if (violation !== null) return { reason: 'protocol_violation', detail: violation }
     return { reason: 'exited', detail }
+  }
+
+  /** Frees what the host holds for it, and says how it ended. What fails is told to who kills it, and reported for all others. */
+  async #clear(): Promise<string> {
+    const { directory } = this.#place
+    let detail = 'the link broke'
+    try {
+      await endKeeper(directory)
+      detail = describeEnd(directory) ?? detail
+      await this.#free()
+    } catch (cause) {
+      this.#leftover = new HearthError('internal', `${directory} could not be freed`, { cause })
+      this.#onProblem(`freeing ${directory}`, cause)
+    }
+    return detail
   }
 
   async kill(): Promise<void> {
@@ -61,7 +80,12 @@ export class MachineHandle {
       this.#outcome = 'killed'
       this.#socket.write(encodeFrame('KeeperEnd', {}))
       // The frame waits behind what a guest does not read; a signal does not.
-      const patience = setTimeout(() => void endKeeper(this.#place.directory), KILL_PATIENCE_MS)
+      const { directory } = this.#place
+      const end = (): Promise<void> => endKeeper(directory)
+      const patience = setTimeout(
+        () => void inBackground(`ending the keeper of ${directory}`, end, this.#onProblem),
+        KILL_PATIENCE_MS,
+      )
       await this.ended.finally(() => clearTimeout(patience))
     }
     await this.ended

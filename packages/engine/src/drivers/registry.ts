@@ -3,6 +3,7 @@ import { Cgroups } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import { IdRanges } from '../host/id-ranges.ts'
+import { unheard, type OnProblem } from '../host/in-background.ts'
 import { KeeperPool } from '../host/keeper-pool.ts'
 import { DiskAreas } from '../store/disk-area.ts'
 import { CONTAINER_RUNTIMES } from './container/container-runtime.ts'
@@ -22,14 +23,15 @@ export class DriverRegistry {
   readonly drivers: readonly Driver[]
   #probed: Promise<ProbedDriver[]> | null = null
 
-  constructor(paths: HostPaths, facts: HostFacts, spares: number) {
+  constructor(paths: HostPaths, facts: HostFacts, spares: number, onProblem: OnProblem = unheard) {
     const cgroups = new Cgroups(facts.cgroups, paths.home)
     this.services = {
       paths,
       facts,
       cgroups,
-      keepers: new KeeperPool(paths.guest, paths.home, cgroups, spares),
-      disks: new DiskAreas(paths, facts, spares),
+      onProblem,
+      keepers: new KeeperPool(paths.guest, paths.home, cgroups, spares, onProblem),
+      disks: new DiskAreas(paths, facts, spares, onProblem),
       ids: new IdRanges(paths.home),
       probes: new ProbeCache(paths),
     }

@@ -1,4 +1,5 @@
 import { removeCgroup, type Cgroups } from './cgroups.ts'
+import { inBackground, type OnProblem } from './in-background.ts'
 import { KeeperNursery } from './keeper-nursery.ts'
 import { prepareKeeper, type PreparedKeeper } from './keeper.ts'
 
@@ -16,15 +17,17 @@ export class KeeperPool {
   readonly #cgroups: Cgroups
   readonly #spares: PreparedKeeper[] = []
   readonly #target: number
+  readonly #onProblem: OnProblem
   #starting = 0
   #timer: NodeJS.Timeout | undefined
   #disposed = false
   #initialized: Promise<void> | null = null
 
-  constructor(guest: string, home: string, cgroups: Cgroups, target: number) {
+  constructor(guest: string, home: string, cgroups: Cgroups, target: number, onProblem: OnProblem) {
     this.#nursery = new KeeperNursery(guest, home)
     this.#cgroups = cgroups
     this.#target = target
+    this.#onProblem = onProblem
   }
 
   async take(): Promise<PreparedKeeper> {
@@ -46,9 +49,9 @@ export class KeeperPool {
   #refill(): void {
     clearTimeout(this.#timer)
     if (this.#disposed) return
-    // Ahead of need only: when it fails here, the create that needs a keeper meets the same error and reports it.
     const delay = this.#spares.length === 0 ? EMPTY_REFILL_DELAY_MS : REFILL_DELAY_MS
-    this.#timer = setTimeout(() => void this.fill().catch(() => undefined), delay)
+    const fill = (): Promise<void> => this.fill()
+    this.#timer = setTimeout(() => void inBackground('starting keepers ahead of need', fill, this.#onProblem), delay)
     this.#timer.unref()
   }
 

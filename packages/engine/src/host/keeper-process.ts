@@ -21,10 +21,15 @@ const exitSchema = z.object({
   reason: z.enum(['exited', 'told', 'violation', 'closed', 'abandoned', 'expired']),
 })
 
-/** Null while the keeper lives, or when it was killed before it could write. */
-export function readRuntimeExit(directory: string): RuntimeExit | null {
+/** Null while the keeper lives, or when it was killed before it could write; unreadable when the host had no room for all of it. */
+export function readRuntimeExit(directory: string): RuntimeExit | 'unreadable' | null {
   const text = readIfPresent(join(directory, 'exit.json'))
-  return text === null ? null : exitSchema.parse(JSON.parse(text))
+  if (text === null) return null
+  try {
+    return exitSchema.safeParse(JSON.parse(text)).data ?? 'unreadable'
+  } catch {
+    return 'unreadable'
+  }
 }
 
 /** Null when no keeper has registered there, or when it has ended in order. */
@@ -37,6 +42,7 @@ export function readKeeper(directory: string): ProcessIdentity | null {
 /** How the sandbox of that directory ended, in words; null while its keeper lives. */
 export function describeEnd(directory: string): string | null {
   const exit = readRuntimeExit(directory)
+  if (exit === 'unreadable') return 'it ended, and what its keeper noted about that cannot be read'
   if (exit !== null) {
     if (exit.reason !== 'exited') return exit.reason
     return exit.signal === null ? `exit code ${exit.exitCode}` : `signal ${exit.signal}`

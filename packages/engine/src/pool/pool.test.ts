@@ -11,7 +11,9 @@ import { poolSettings, type PoolOptions } from './pool-options.ts'
 
 const MiB = 1024 ** 2
 const home = mkdtempSync(join(tmpdir(), 'hearth-pool-'))
-const open = (pool: PoolOptions): Hearth => new Hearth({ home, spareKeepers: 0, pool })
+const problems: string[] = []
+const onProblem = (what: string): void => void problems.push(what)
+const open = (pool: PoolOptions): Hearth => new Hearth({ home, spareKeepers: 0, pool, onProblem })
 const SPEC = { rung: 'process', template: 'host' } as const
 
 function waiting(): string[] {
@@ -113,10 +115,12 @@ describe('the pool', () => {
     await burst(hearth, 1)
     await hearth.pool.fill()
     await expect(hearth.create({ ...SPEC, user: 'nobody-like-this' })).rejects.toMatchObject({ code: 'launch_failed' })
+    expect(hearth.pool.report()).toMatchObject({ claimed: 0, missed: 2, shapes: [{ claimed: 0, missed: 2 }] })
+    expect(problems).toEqual(['giving a sandbox a machine of the pool'])
     await hearth.pool.fill()
     const id = newSandboxId()
     await using claimed = await hearth.create(SPEC, { id })
-    expect(hearth.pool.report()).toMatchObject({ claimed: 2 })
+    expect(hearth.pool.report()).toMatchObject({ claimed: 1 })
     await hearth.pool.fill()
     // Never used before is a promise of the caller's; what is there stays whole.
     await expect(hearth.create(SPEC, { id })).rejects.toMatchObject({ code: expect.any(String) as unknown })

@@ -1,5 +1,6 @@
 import type { PoolReport } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { Prepared } from '../sandbox/launcher.ts'
 import type { Outfit } from '../sandbox/sandbox-network.ts'
@@ -23,6 +24,7 @@ const RECOVERED = 1.25
 export class Pool {
   readonly #paths: HostPaths
   readonly #settings: PoolSettings
+  readonly #onProblem: OnProblem
   /** The shape that was asked for last is the last. */
   readonly #shelves = new Map<string, Shelf>()
   readonly #ending = new Set<Promise<void>>()
@@ -35,8 +37,9 @@ export class Pool {
   #care: NodeJS.Timeout | undefined
   #disposed = false
 
-  constructor(paths: HostPaths, settings: PoolSettings) {
+  constructor(paths: HostPaths, settings: PoolSettings, onProblem: OnProblem) {
     this.#paths = paths
+    this.#onProblem = onProblem
     this.#settings = settings
     this.#memoryBytes = settings.memoryBytes
   }
@@ -88,20 +91,24 @@ export class Pool {
     outfit: Outfit,
     signal?: AbortSignal,
   ): Promise<Machine | null> {
-    const waiting = this.#take(prepared)
-    if (waiting === null) return null
+    const shelf = this.#asked(prepared)
+    const waiting = shelf?.take() ?? null
     const { configuration, info } = record
     try {
-      return await waiting.claim(record, {
+      const machine = await waiting?.claim(record, {
         limits: info.limits,
         ...configuration,
         ...outfit,
         ...(signal === undefined ? {} : { signal }),
       })
-    } catch {
-      this.#end(waiting)
+      this.#count(shelf, machine !== undefined)
+      return machine ?? null
+    } catch (error) {
+      this.#count(shelf, false)
+      if (waiting !== null) this.#end(waiting)
       signal?.throwIfAborted()
       // Whatever it was: a machine that is made for this sandbox is not concerned, or says the same.
+      this.#onProblem('giving a sandbox a machine of the pool', error)
       return null
     }
   }
@@ -129,16 +136,22 @@ export class Pool {
     await this.#settled()
   }
 
-  #take(prepared: Prepared): WaitingMachine | null {
+  /** Where the machines are that a sandbox like this one can have; null when none waits for such. */
+  #asked(prepared: Prepared): Shelf | null {
     const shape = this.#memoryBytes === 0 || this.#disposed ? null : shapeOf(prepared)
     if (shape === null) return null
     const shelf = this.#shelf(shape)
     shelf.demand.note(performance.now())
-    const found = shelf.claim()
-    if (found === null) this.#missed++
-    else this.#claimed++
-    if (found === null) this.#relieve()
-    return found
+    return shelf
+  }
+
+  /** Only who got a machine has claimed one. */
+  #count(shelf: Shelf | null, claimed: boolean): void {
+    if (shelf === null) return
+    shelf.count(claimed)
+    if (claimed) this.#claimed++
+    else this.#missed++
+    if (!claimed) this.#relieve()
   }
 
   #shelf(shape: Shape): Shelf {
@@ -168,9 +181,8 @@ export class Pool {
   }
 
   #end(machine: WaitingMachine): void {
-    const ending = machine.end().catch(() => {
-      // What could not be freed is seen by the next sweep, which finds it in the pool with nobody's name.
-    })
+    // What could not be freed is seen by the next sweep, which finds it in the pool with nobody's name.
+    const ending = inBackground('ending a machine of the pool', () => machine.end(), this.#onProblem)
     this.#ending.add(ending)
     void ending.then(() => this.#ending.delete(ending))
   }
@@ -213,7 +225,8 @@ export class Pool {
     clearTimeout(this.#quiet)
     if (this.#disposed || this.#underWay > 0 || this.#memoryBytes === 0) return
     const patienceMs = [...this.#shelves.values()].at(-1)?.patienceMs ?? 0
-    this.#quiet = setTimeout(() => void this.fill(), Math.max(this.#settings.quietMs, patienceMs)).unref()
+    const fill = (): Promise<void> => inBackground('filling the pool', () => this.fill(), this.#onProblem)
+    this.#quiet = setTimeout(() => void fill(), Math.max(this.#settings.quietMs, patienceMs)).unref()
   }
 
   async #fill(): Promise<void> {
@@ -231,6 +244,7 @@ export class Pool {
     } catch (error) {
       // Ahead of need only: a create without one meets the same error and reports it.
       shelf.failed(error, performance.now())
+      this.#onProblem(`starting a machine of template ${shelf.shape.prepared.template.name} for the pool`, error)
     }
   }
 

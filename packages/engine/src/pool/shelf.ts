@@ -79,11 +79,14 @@ export class Shelf {
   }
 
   /** The one that has waited for longest, for a sandbox. */
-  claim(): WaitingMachine | null {
-    const found = this.#waiting.shift() ?? null
-    if (found === null) this.#missed++
-    else this.#claimed++
-    return found
+  take(): WaitingMachine | null {
+    return this.#waiting.shift() ?? null
+  }
+
+  /** Whether a sandbox that was asked for became one of its machines. */
+  count(claimed: boolean): void {
+    if (claimed) this.#claimed++
+    else this.#missed++
   }
 
   /** So many, to be ended. */

@@ -10,6 +10,7 @@ import {
   type ProcessExit,
   type Sandbox,
 } from '@hearth/contract'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { assertNotAborted } from '../link/abort.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import { CellOutput } from './cell-output.ts'
@@ -37,6 +38,7 @@ export interface CodeContextOptions {
   readonly captured: CapturedInterpreter | null
   /** No cell begins before this resolves. */
   readonly mayBegin: () => Promise<void>
+  readonly onProblem: OnProblem
 }
 
 /** One interpreter and the cells that it runs, one after another. It is started at the first cell and after it died. */
@@ -88,12 +90,14 @@ export class CodeContext {
     this.#cell = cell
     this.#mark = mark
     const started = performance.now()
+    const { onProblem } = this.#options
     let timedOut = false
     const timer = setTimeout(() => {
       timedOut = true
-      void process.kill()
+      void inBackground('ending a cell that took too long', () => process.kill().catch(ignoreEnded), onProblem)
     }, limits.timeoutMs)
-    const abort = (): void => void this.#endCell(process, cell)
+    const abort = (): void =>
+      void inBackground('ending a cell that was given up', () => this.#endCell(process, cell), onProblem)
     limits.signal?.addEventListener('abort', abort, { once: true })
     try {
       this.#write(process, INTERPRETERS[this.#options.language].request(mark, code))
@@ -119,12 +123,10 @@ export class CodeContext {
   }
 
   #write(process: Process, request: string): void {
-    const writing = process
-      .write(request)
-      .catch(ignoreEnded)
-      .finally(() => {
-        if (this.#writing === writing) this.#writing = null
-      })
+    const write = (): Promise<void> => process.write(request).catch(ignoreEnded)
+    const writing = inBackground('giving a cell to its interpreter', write, this.#options.onProblem).finally(() => {
+      if (this.#writing === writing) this.#writing = null
+    })
     this.#writing = writing
   }
 

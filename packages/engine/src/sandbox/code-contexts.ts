@@ -13,6 +13,7 @@ import {
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
+import type { OnProblem } from '../host/in-background.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import { CodeContext } from './code-context.ts'
 
@@ -33,6 +34,7 @@ export class CodeContexts {
   readonly #sandbox: Pick<Sandbox, 'spawn' | 'attach'>
   readonly #capabilities: Capabilities
   readonly #contexts = new Map<string, CodeContext>()
+  readonly #onProblem: OnProblem
   #still: Promise<void> = Promise.resolve()
 
   /** `captured`: interpreters that go on in this sandbox, which is a copy of the one that they were started in. */
@@ -40,8 +42,10 @@ export class CodeContexts {
     sandbox: Pick<Sandbox, 'spawn' | 'attach'>,
     capabilities: Capabilities,
     captured: readonly CapturedInterpreter[],
+    onProblem: OnProblem,
   ) {
     this.#sandbox = sandbox
+    this.#onProblem = onProblem
     this.#capabilities = capabilities
     for (const interpreter of captured) this.#open(interpreter.language, interpreter.context, interpreter)
   }
@@ -82,7 +86,8 @@ export class CodeContexts {
 
   #open(language: CodeLanguage, context: string, captured: CapturedInterpreter | null): CodeContext {
     const mayBegin = (): Promise<void> => this.#still
-    const entry = new CodeContext({ language, sandbox: this.#sandbox, captured, mayBegin })
+    const onProblem = this.#onProblem
+    const entry = new CodeContext({ language, sandbox: this.#sandbox, captured, mayBegin, onProblem })
     this.#contexts.set(keyOf(language, context), entry)
     return entry
   }

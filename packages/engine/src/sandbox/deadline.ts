@@ -1,5 +1,6 @@
 import { BOUNDS } from '@hearth/contract'
 import { z } from 'zod'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 
 export const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
@@ -9,10 +10,12 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** Calls back at an absolute time, once, unless it is moved or cancelled. Does not keep the process alive. */
 export class Deadline {
   readonly #expire: () => Promise<void>
+  readonly #onProblem: OnProblem
   #timer: NodeJS.Timeout | undefined
 
-  constructor(at: Date, expire: () => Promise<void>) {
+  constructor(at: Date, expire: () => Promise<void>, onProblem: OnProblem) {
     this.#expire = expire
+    this.#onProblem = onProblem
     this.move(at)
   }
 
@@ -22,7 +25,7 @@ export class Deadline {
     const timer = setTimeout(
       () => {
         if (remaining > LONGEST_TIMER_MS) this.move(at)
-        else void this.#expire()
+        else void inBackground('ending a sandbox at its deadline', this.#expire, this.#onProblem)
       },
       Math.min(Math.max(0, remaining), LONGEST_TIMER_MS),
     )

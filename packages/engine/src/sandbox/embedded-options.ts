@@ -1,4 +1,5 @@
 import type { Capabilities } from '../drivers/driver.ts'
+import type { OnProblem } from '../host/in-background.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { Captures } from './captures.ts'
@@ -11,6 +12,8 @@ export interface SandboxOwner {
   ended(): Promise<void>
   /** It is somebody else's from now on. */
   released(): void
+  /** Told of what fails while nobody waits for it. */
+  readonly onProblem: OnProblem
 }
 
 export interface EmbeddedSandboxOptions {

@@ -9,7 +9,6 @@ import {
   type DiffOptions,
   type ExecOptions,
   type ExecResult,
-  type FileChange,
   type Files,
   type ForkResult,
   type MemoryOutcome,
@@ -18,7 +17,6 @@ import {
   type Policy,
   type Port,
   type Process,
-  type ProcessInfo,
   type RunCodeOptions,
   type Sandbox,
   type SandboxId,
@@ -26,10 +24,10 @@ import {
   type SleepOptions,
   type SnapshotInfo,
   type SpawnOptions,
-  type Stats,
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
+import { inBackground } from '../host/in-background.ts'
 import type { Machine, MachineEnd } from '../machine/machine.ts'
 import type { ChangeSource } from '../machine/machine-changes.ts'
 import type { Capturable, Captures, EngineForkOptions, EngineSnapshotOptions } from './captures.ts'
@@ -81,8 +79,8 @@ export class EmbeddedSandbox implements Sandbox {
     this.id = info.id
     this.files = machine.files
     this.watchProcesses = processWatcher(machine, capabilities, info.driver, () => this.#requireRunning())
-    this.#contexts = new CodeContexts(this, capabilities, interpreters)
-    this.#deadline = new Deadline(info.expiresAt, () => this.kill())
+    this.#contexts = new CodeContexts(this, capabilities, interpreters, owner.onProblem)
+    this.#deadline = new Deadline(info.expiresAt, () => this.kill(), owner.onProblem)
     void machine.ended.then(() => {
       this.#deadline.cancel()
       if (this.#info.state !== 'hibernated') this.#info = { ...this.#info, state: 'ended' }
@@ -102,7 +100,9 @@ export class EmbeddedSandbox implements Sandbox {
     const { input, maxOutputBytes, ...rest } = parseInput(execOptionsSchema, options, 'options')
     const timeoutMs = commandTimeMs(this.#info.limits, rest.timeoutMs)
     const process = await this.#start(command, { ...rest, timeoutMs, stdin: input === undefined ? 'none' : 'pipe' })
-    if (input !== undefined) void feed(process, input)
+    if (input !== undefined) {
+      void inBackground(`the input of a command in ${this.id}`, () => feed(process, input), this.#owner.onProblem)
+    }
     return await collectOutput(process, maxOutputBytes ?? this.#info.limits.outputBytes)
   }
 
@@ -127,7 +127,7 @@ export class EmbeddedSandbox implements Sandbox {
     return await this.#machine.attach(parseInput(z.int().min(1), process, 'process'), offset, options.signal)
   }
 
-  async processes(): Promise<ProcessInfo[]> {
+  async processes(): ReturnType<Sandbox['processes']> {
     this.#requireRunning()
     return await this.#machine.processes()
   }
@@ -147,7 +147,7 @@ export class EmbeddedSandbox implements Sandbox {
     return new SandboxPort(parseInput(portSchema, port, 'port'), this.#machine)
   }
 
-  async stats(): Promise<Stats> {
+  async stats(): ReturnType<Sandbox['stats']> {
     this.#requireRunning()
     const stats = await this.#machine.stats()
     return { ...stats, memoryLimitBytes: this.#info.limits.memoryBytes, diskLimitBytes: this.#info.limits.diskBytes }
@@ -221,7 +221,7 @@ export class EmbeddedSandbox implements Sandbox {
     return await this.#captures.hibernate(this, options)
   }
 
-  async diff(options: DiffOptions = {}): Promise<FileChange[]> {
+  async diff(options: DiffOptions = {}): ReturnType<Sandbox['diff']> {
     return await this.#captures.comparisons.diff(this, options)
   }
 

@@ -11,6 +11,7 @@ import {
 import type { AttachedVolume, Driver, LaunchRequest, Probe } from '../drivers/driver.ts'
 import type { GatewayOptions } from '../gateway/gateway-options.ts'
 import type { HostPaths } from '../host/host.ts'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { Pool } from '../pool/pool.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
@@ -66,6 +67,8 @@ export interface LauncherOwner {
   attachVolumes(info: SandboxInfo): Promise<AttachedVolume[]>
   /** A sandbox that needed this snapshot is gone. */
   snapshotReleased(snapshot: SnapshotId, sandbox: SandboxId): Promise<void>
+  /** Told of what fails while nobody waits for it. */
+  readonly onProblem: OnProblem
   /** One that sleeps shall never wake. */
   sleeperKilled(sandbox: SandboxId): Promise<void>
 }
@@ -152,6 +155,7 @@ export class Launcher {
     if (!probe.available) throw new HearthError('rung_unavailable', probe.reason)
     const directory = sandboxDirectory(this.#paths.sandboxes, record.info.id)
     const manifest = options.captured?.manifest
+    const { onProblem } = this.#owner
     const network = options.network ?? (await SandboxNetwork.create(record, this.#owner.gateway))
     const sandbox: EmbeddedSandbox = new EmbeddedSandbox({
       record,
@@ -173,6 +177,7 @@ export class Launcher {
           this.live.delete(sandbox)
           disownRecord(directory, sandbox.record)
         },
+        onProblem,
       },
     })
     this.live.add(sandbox)
@@ -186,7 +191,7 @@ export class Launcher {
       }
     })
     // What could not be removed now is seen by the next sweep; whoever kills the sandbox hears of it too.
-    gone.catch(() => undefined)
+    void inBackground(`removing what sandbox ${sandbox.id} was made from`, () => gone, onProblem)
     if (options.network === undefined) await network.adopted(machine, options.paused ?? false)
     return sandbox
   }

@@ -13,6 +13,7 @@ import {
 import { readResources } from '../drivers/machine-resources.ts'
 import type { LinkServices } from '../drivers/link-driver.ts'
 import type { HostPaths } from '../host/host.ts'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { layerSnapshot } from '../store/layers.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
@@ -44,6 +45,8 @@ export interface SleeperParts {
   readonly snapshots: Snapshots
   readonly launcher: Launcher
   readonly services: () => Promise<LinkServices>
+  /** Told of what fails while nobody waits for it. */
+  readonly onProblem: OnProblem
   /** What a sandbox like this one is made of. */
   readonly like: (record: UnownedRecord) => Promise<Basis>
 }
@@ -110,10 +113,13 @@ export class Sleepers {
   }
 
   async #makeSpare({ info: { limits } }: EmbeddedSandbox, id: SnapshotId): Promise<void> {
-    const { snapshots, services } = this.#parts
-    const { disks } = await services()
+    const { snapshots, services, onProblem } = this.#parts
+    const make = async (): Promise<void> => {
+      const { disks } = await services()
+      await disks.spare(await snapshots.stored(id), limits.diskBytes)
+    }
     // It wakes without, only later.
-    await disks.spare(await snapshots.stored(id), limits.diskBytes).catch(() => undefined)
+    await inBackground(`copying the files of a sandbox that sleeps (${id})`, make, onProblem)
   }
 
   async #stayAwake({ id: sandbox, record }: EmbeddedSandbox, id: SnapshotId): Promise<void> {
@@ -173,7 +179,7 @@ export class Sleepers {
       clearTimeout(timer)
       this.#removals.delete(run)
       // It is awake all the same, and the next sweep removes what is left.
-      await removal().catch(() => undefined)
+      await inBackground('removing what a sandbox slept in', removal, this.#parts.onProblem)
     }
     const timer = setTimeout(() => void run(), REMOVAL_DELAY_MS).unref()
     this.#removals.add(run)

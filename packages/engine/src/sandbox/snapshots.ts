@@ -10,6 +10,7 @@ import {
   type SnapshotInfo,
 } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import type { OnProblem } from '../host/in-background.ts'
 import type { Captured } from '../machine/machine.ts'
 import { SnapshotStore } from '../store/snapshot-store.ts'
 import {
@@ -33,12 +34,14 @@ export interface Draft {
 export class Snapshots {
   readonly #paths: HostPaths
   readonly #store: SnapshotStore
+  readonly #onProblem: OnProblem
   /** One after the other, so that the last child of a fork is recognised. */
   #releasing: Promise<void> = Promise.resolve()
 
-  constructor(paths: HostPaths) {
+  constructor(paths: HostPaths, onProblem: OnProblem) {
     this.#paths = paths
-    this.#store = new SnapshotStore(paths)
+    this.#store = new SnapshotStore(paths, onProblem)
+    this.#onProblem = onProblem
   }
 
   /** Those that somebody took, oldest first. */
@@ -195,7 +198,10 @@ export class Snapshots {
   async collect(graceMs: number): Promise<void> {
     await this.settled()
     // Nobody knows what a record names that a crash has damaged: until it is swept itself, everything stays.
-    const inUse = await this.#inUse().catch(() => null)
+    const inUse = await this.#inUse().catch((error: unknown) => {
+      this.#onProblem('collecting snapshots', error)
+      return null
+    })
     if (inUse !== null) await this.#store.collect(inUse, graceMs)
   }
 

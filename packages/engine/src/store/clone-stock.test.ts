@@ -1,14 +1,16 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newSandboxId, newSnapshotId } from '@hearth/contract'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { CloneStock, sweepClones } from './clone-stock.ts'
 import type { StoredSnapshot } from './snapshot-manifest.ts'
 import { runStore, typedStoreError } from './store-helper.ts'
 import { manifestOf, Stage } from './testing/stage.fixture.ts'
 
 const LIMIT = 10_000_000
+
+const unexpected = (what: string, error: unknown): never => expect.unreachable(`${what}: ${String(error)}`)
 
 async function snapshotOn({ paths }: Stage): Promise<StoredSnapshot> {
   const id = newSnapshotId()
@@ -25,7 +27,7 @@ describe.runIf(process.getuid?.() === 0)('clones that are made ahead', { timeout
     await using stage = await Stage.open({ btrfs: '256M' })
     const { store } = stage.paths
     const ahead = async (): Promise<string[]> => await readdir(join(store, 'ahead'))
-    const stock = new CloneStock(stage.paths, 2)
+    const stock = new CloneStock(stage.paths, 2, unexpected)
     const snapshot = await snapshotOn(stage)
     const target = (name: string): string => join(store, name)
     expect(stock.take(snapshot, LIMIT, target('none'))).toBe(false)
@@ -45,9 +47,24 @@ describe.runIf(process.getuid?.() === 0)('clones that are made ahead', { timeout
     expect(await ahead()).toEqual([])
   })
 
+  it('are made again after that failed, and nothing of it ends the process', async () => {
+    await using stage = await Stage.open({ btrfs: '256M' })
+    const problems: string[] = []
+    const stock = new CloneStock(stage.paths, 1, (what) => void problems.push(what))
+    const snapshot = await snapshotOn(stage)
+    const ahead = join(stage.paths.store, 'ahead')
+    await writeFile(ahead, 'no directory can be made here')
+    expect(stock.take(snapshot, LIMIT, join(stage.paths.store, 'none'))).toBe(false)
+    await vi.waitFor(() => expect(problems).toEqual([`copying ${join(snapshot.directory, 'disk')}`]))
+    await rm(ahead)
+    await stock.fill()
+    expect(stock.take(snapshot, LIMIT, join(stage.paths.store, 'first'))).toBe(true)
+    await stock.dispose()
+  })
+
   it('of a process that has died are swept, those of one that lives stay', async () => {
     await using stage = await Stage.open({ btrfs: '256M' })
-    const stock = new CloneStock(stage.paths, 2)
+    const stock = new CloneStock(stage.paths, 2, unexpected)
     stock.take(await snapshotOn(stage), LIMIT, '/nowhere')
     await stock.fill()
     const directory = join(stage.paths.store, 'ahead')

@@ -2,6 +2,7 @@ import { mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SnapshotId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { passingName, sweepPassing } from './passing-names.ts'
 import type { StoredSnapshot } from './snapshot-manifest.ts'
 import { runStore } from './store-helper.ts'
@@ -26,6 +27,7 @@ export class CloneStock {
   readonly #paths: HostPaths
   readonly #ready: number
   readonly #directory: string
+  readonly #onProblem: OnProblem
   readonly #clones = new Map<SnapshotId, Clones>()
   #filling: Promise<void> = Promise.resolve()
   #refill: NodeJS.Timeout | undefined
@@ -33,10 +35,11 @@ export class CloneStock {
   #disposed = false
 
   /** `ready`: how many wait of each snapshot that was used lately. */
-  constructor(paths: HostPaths, ready: number) {
+  constructor(paths: HostPaths, ready: number, onProblem: OnProblem) {
     this.#paths = paths
     this.#ready = ready
     this.#directory = aheadDirectory(paths)
+    this.#onProblem = onProblem
   }
 
   /** Puts one in that place. False when none is ready. */
@@ -55,10 +58,12 @@ export class CloneStock {
     return true
   }
 
-  /** Makes those that are missing. */
+  /** Makes those that are missing. What fails is reported: a create that finds none meets the same error. */
   async fill(): Promise<void> {
     clearTimeout(this.#refill)
-    this.#filling = this.#filling.then(() => this.#make())
+    this.#filling = this.#filling.then(() =>
+      inBackground('copying the files of snapshots ahead of need', () => this.#make(), this.#onProblem),
+    )
     await this.#filling
   }
 
@@ -73,21 +78,18 @@ export class CloneStock {
   async #make(): Promise<void> {
     if (this.#disposed) return
     await this.#empty(MOST_SNAPSHOTS)
-    for (const { source, limitBytes, ready } of this.#clones.values()) {
-      while (ready.length < this.#ready && !this.#disposed) {
-        const clone = join(this.#directory, passingName())
-        mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-        const done = runStore(this.#paths.guest, 'clone', source, clone, String(limitBytes))
-        // Ahead of need only: the snapshot is gone, or there is no room, and a create that needs one meets the same error.
-        if (
-          !(await done.then(
-            () => true,
-            () => false,
-          ))
-        )
-          break
-        ready.push(clone)
-      }
+    for (const clones of this.#clones.values()) {
+      // One snapshot that is gone keeps no other from being copied.
+      await inBackground(`copying ${clones.source}`, () => this.#makeOf(clones), this.#onProblem)
+    }
+  }
+
+  async #makeOf({ source, limitBytes, ready }: Clones): Promise<void> {
+    while (ready.length < this.#ready && !this.#disposed) {
+      const clone = join(this.#directory, passingName())
+      mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+      await runStore(this.#paths.guest, 'clone', source, clone, String(limitBytes))
+      ready.push(clone)
     }
   }
 
@@ -100,7 +102,10 @@ export class CloneStock {
 
   async #remove(clones: readonly string[]): Promise<void> {
     // One that cannot be removed now is swept when this process has ended.
-    for (const clone of clones) await runStore(this.#paths.guest, 'subvolume-delete', clone).catch(() => undefined)
+    for (const clone of clones) {
+      const remove = (): Promise<string> => runStore(this.#paths.guest, 'subvolume-delete', clone)
+      await inBackground(`removing ${clone}`, remove, this.#onProblem)
+    }
   }
 
   async dispose(): Promise<void> {

@@ -5,6 +5,7 @@ import type { SandboxId } from '@hearth/contract'
 import type { DiskArea } from '../drivers/link-runtime.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
+import type { OnProblem } from '../host/in-background.ts'
 import { CloneStock } from './clone-stock.ts'
 import { layersOf, layerSnapshot, MAXIMUM_LAYERS } from './layers.ts'
 import { captureLayer } from './live-layer.ts'
@@ -35,10 +36,10 @@ export class DiskAreas {
   #kind: Promise<'quota' | 'memory'> | null = null
 
   /** `spares`: how many copies of a snapshot's files are made ahead of the next sandboxes. */
-  constructor(paths: HostPaths, facts: HostFacts, spares: number) {
+  constructor(paths: HostPaths, facts: HostFacts, spares: number, onProblem: OnProblem) {
     this.#paths = paths
     this.#facts = facts
-    this.#stock = new CloneStock(paths, spares)
+    this.#stock = new CloneStock(paths, spares, onProblem)
   }
 
   kind(): Promise<'quota' | 'memory'> {

@@ -3,6 +3,7 @@ import { createReadStream, existsSync, renameSync, writeFileSync } from 'node:fs
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { MANIFEST } from './snapshot-files.ts'
 
 const SEAL = 'memory.json'
@@ -13,9 +14,18 @@ const sealSchema = z.record(z.string(), z.object({ bytes: z.int().min(0), sha256
 export type MemorySeal = z.output<typeof sealSchema>
 
 /** Reads the memory of a new snapshot once and notes its checksums. Nobody waits for it: until it is done the memory cannot be checked. */
-export function sealInBackground(directory: string): void {
-  // A snapshot that is removed meanwhile needs none, and `check` makes up for one that could not be written.
-  void sealMemory(directory).catch(() => undefined)
+export function sealInBackground(directory: string, onProblem: OnProblem): void {
+  // `check` makes up for one that could not be written.
+  void inBackground(`noting the checksums of ${directory}`, () => sealUnlessRemoved(directory), onProblem)
+}
+
+/** A snapshot that is removed meanwhile needs none. */
+async function sealUnlessRemoved(directory: string): Promise<void> {
+  try {
+    await sealMemory(directory)
+  } catch (error) {
+    if (existsSync(join(directory, MANIFEST))) throw error
+  }
 }
 
 export async function sealMemory(directory: string): Promise<MemorySeal> {

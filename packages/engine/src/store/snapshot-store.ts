@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, snapshotIdSchema, type SnapshotId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import { unheard, type OnProblem } from '../host/in-background.ts'
 import { exportSnapshot } from './archive/export-snapshot.ts'
 import { importSnapshot, type ImportOptions } from './archive/import-snapshot.ts'
 import {
@@ -35,10 +36,12 @@ export interface Collected {
 export class SnapshotStore {
   readonly #paths: HostPaths
   readonly #directory: string
+  readonly #onProblem: OnProblem
   readonly #names: SnapshotNames
 
-  constructor(paths: HostPaths) {
+  constructor(paths: HostPaths, onProblem: OnProblem = unheard) {
     this.#paths = paths
+    this.#onProblem = onProblem
     this.#directory = snapshotsDirectory(paths)
     this.#names = new SnapshotNames(join(paths.store, 'names'))
   }
@@ -74,7 +77,7 @@ export class SnapshotStore {
     }
     releaseDraft(directory)
     // What passes soon is not worth the reading.
-    if (manifest.memory !== null && !isPassing(manifest)) sealInBackground(directory)
+    if (manifest.memory !== null && !isPassing(manifest)) sealInBackground(directory, this.#onProblem)
     return { id, directory, manifest }
   }
 

@@ -3,6 +3,7 @@ import { access, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import { inBackground, unheard, type OnProblem } from '../host/in-background.ts'
 import { BuildLock } from './build-lock.ts'
 import { readHostTemplate } from './host-template.ts'
 import { SharedTask } from './shared-task.ts'
@@ -31,11 +32,13 @@ export interface TemplateListing {
 export class TemplateStore {
   readonly #paths: HostPaths
   readonly #records: TemplateRecords
+  readonly #onProblem: OnProblem
   readonly #building = new Map<string, SharedTask<Template>>()
   #host: { readonly template: HostTemplate; readonly readAt: number } | null = null
 
-  constructor(paths: HostPaths) {
+  constructor(paths: HostPaths, onProblem: OnProblem = unheard) {
     this.#paths = paths
+    this.#onProblem = onProblem
     this.#records = new TemplateRecords(join(paths.templates, 'names'))
   }
 
@@ -134,7 +137,7 @@ export class TemplateStore {
     if (performance.now() - known.readAt > HOST_TEMPLATE_MS) {
       this.#host = { ...known, readAt: performance.now() }
       // What cannot be read any more is seen by the next process; this one goes on with what it knows.
-      void this.#readHost().catch(() => undefined)
+      void inBackground('reading the host template again', () => this.#readHost(), this.#onProblem)
     }
     return known.template
   }

@@ -23,7 +23,7 @@ export interface OpenStoreOptions {
   readonly keys?: ServerKeys
   /** Told of events that this store has written, after their commit. It must neither throw nor wait. */
   readonly onEvents?: (events: readonly StoredEvent[]) => void
-  /** Told of connections that break while nobody uses them. They are made anew without it. */
+  /** Told of connections that break while nobody uses them, which are made anew without it, and of a journal of SQLite that cannot be brought into its database. */
   readonly onConnectionError?: (error: Error) => void
 }
 
@@ -57,7 +57,8 @@ async function defaultUrl(): Promise<string> {
 
 function chooseDialect(url: string, options: OpenStoreOptions): { name: DialectName; dialect: Dialect } {
   const sqlite = /^sqlite:(.+)$/s.exec(url)?.[1]
-  if (sqlite !== undefined) return { name: 'sqlite', dialect: sqliteDialect(resolve(sqlite)) }
+  if (sqlite !== undefined)
+    return { name: 'sqlite', dialect: sqliteDialect(resolve(sqlite), options.onConnectionError ?? (() => undefined)) }
   if (/^postgres(ql)?:\/\//.test(url)) {
     const { onConnectionError } = options
     const onIdleError = onConnectionError === undefined ? {} : { onIdleError: onConnectionError }

@@ -1,4 +1,5 @@
 import { discardKeeper } from '../../host/keeper-pool.ts'
+import { inBackground } from '../../host/in-background.ts'
 import { launchOnKeeper } from '../../host/keeper.ts'
 import type { Template } from '../../templates/template.ts'
 import type { ClaimPlan } from '../launch-plan.ts'
@@ -23,7 +24,7 @@ export class AheadStock implements AheadRuntimes {
   readonly #runsc: (context: RuntimeContext) => Promise<Runsc>
   /** By the shape of their bundle. */
   readonly #ready = new Map<string, AheadRuntime[]>()
-  readonly #filling = new Map<string, Promise<void>>()
+  readonly #filling = new Map<string, Promise<unknown>>()
   #refill: NodeJS.Timeout | undefined
   #idle: NodeJS.Timeout | undefined
   #services: LinkServices | null = null
@@ -59,24 +60,30 @@ export class AheadStock implements AheadRuntimes {
     this.#services = services
     clearTimeout(this.#refill)
     clearTimeout(this.#idle)
-    // Ahead of need only: a restore without one meets the same error and reports it.
-    this.#refill = setTimeout(() => void this.#fill(bundle, services, READY).catch(() => undefined), REFILL_DELAY_MS)
-    this.#idle = setTimeout(() => void this.#empty(), IDLE_MS)
+    const { onProblem } = services
+    const fill = (): Promise<void> => this.#fill(bundle, services, READY)
+    this.#refill = setTimeout(
+      () => void inBackground('starting gVisor ahead of restores', fill, onProblem),
+      REFILL_DELAY_MS,
+    )
+    this.#idle = setTimeout(
+      () => void inBackground('ending gVisor that waited', () => this.#empty(), onProblem),
+      IDLE_MS,
+    )
     this.#refill.unref()
     this.#idle.unref()
   }
 
   async #fill(bundle: AheadBundle, services: LinkServices, count: number): Promise<void> {
     this.#services = services
-    await this.#filling.get(bundle.key)?.catch(() => undefined)
+    await this.#filling.get(bundle.key)
     if (this.#disposed) return
     const missing = count - (this.#ready.get(bundle.key)?.length ?? 0)
-    const filling = Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.#start(bundle, services)))
-    this.#filling.set(
-      bundle.key,
-      filling.then(() => undefined),
-    )
-    await filling
+    // All have ended, whatever becomes of one: what follows must not meet one that is still being started.
+    const starts = Promise.allSettled(Array.from({ length: Math.max(0, missing) }, () => this.#start(bundle, services)))
+    this.#filling.set(bundle.key, starts)
+    const failed = (await starts).find((start) => start.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
   }
 
   async #start(bundle: AheadBundle, services: LinkServices): Promise<void> {
@@ -107,7 +114,7 @@ export class AheadStock implements AheadRuntimes {
     this.#disposed = true
     clearTimeout(this.#refill)
     clearTimeout(this.#idle)
-    await Promise.allSettled(this.#filling.values())
+    await Promise.all(this.#filling.values())
     await this.#empty()
   }
 }

@@ -10,16 +10,26 @@ const ROUND_MS = 5000
  */
 export class SqliteCheckpoints {
   readonly #path: string
+  readonly #onError: (error: Error) => void
   readonly #timer: NodeJS.Timeout
   #worker: Worker | null = null
   #writtenAt = 0
 
-  constructor(path: string, roundMs = ROUND_MS) {
+  constructor(path: string, onError: (error: Error) => void, roundMs = ROUND_MS) {
     this.#path = path
+    this.#onError = onError
     this.#timer = setInterval(() => void this.#round(), roundMs).unref()
   }
 
   async #round(): Promise<void> {
+    try {
+      await this.#tell()
+    } catch (error) {
+      this.#onError(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  async #tell(): Promise<void> {
     const journal = await stat(`${this.#path}-wal`).catch(() => null)
     if (journal === null || journal.mtimeMs === this.#writtenAt) return
     this.#writtenAt = journal.mtimeMs
@@ -27,11 +37,14 @@ export class SqliteCheckpoints {
     this.#worker.postMessage(null)
   }
 
-  /** Without one the commits do it themselves, later: see `wal_autocheckpoint`. */
+  /** Without one the commits do it themselves, later: see `wal_autocheckpoint`. The next round starts another. */
   #start(): Worker {
     const worker = new Worker(new URL('./sqlite-checkpoint-worker.ts', import.meta.url), { workerData: this.#path })
     worker.unref()
-    worker.on('error', () => (this.#worker = null))
+    worker.on('error', (error) => {
+      this.#worker = null
+      this.#onError(error)
+    })
     return worker
   }
 

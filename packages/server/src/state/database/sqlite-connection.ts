@@ -34,7 +34,8 @@ export class SqliteConnection implements SqliteDatabase {
   readonly #checkpoints: SqliteCheckpoints
   readonly #statements = new Map<string, CachedStatement>()
 
-  constructor(path: string) {
+  /** `onError` is told what keeps the journal from being brought into the database. */
+  constructor(path: string, onError: (error: Error) => void) {
     this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true })
     try {
       for (const pragma of PRAGMAS) this.#database.exec(`pragma ${pragma}`)
@@ -42,7 +43,7 @@ export class SqliteConnection implements SqliteDatabase {
       this.#database.close()
       throw error
     }
-    this.#checkpoints = new SqliteCheckpoints(path)
+    this.#checkpoints = new SqliteCheckpoints(path, onError)
   }
 
   prepare(sql: string): SqliteStatement {

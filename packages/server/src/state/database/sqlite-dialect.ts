@@ -15,13 +15,13 @@ import { retryBusy } from './retry-busy.ts'
 import { rethrowTyped } from './typed-errors.ts'
 
 /** SQLite in a file that only its owner may read: it holds the hashes of keys. */
-export function sqliteDialect(path: string): SqliteDialect {
+export function sqliteDialect(path: string, onError: (error: Error) => void): SqliteDialect {
   return new ImmediateDialect({
     database: async () => {
       mkdirSync(dirname(path), { recursive: true })
       // Made by us first, since SQLite gives the journal files the mode of the database.
       closeSync(openSync(path, 'a', 0o600))
-      return await retryBusy(async () => new SqliteConnection(path)).catch(rethrowTyped)
+      return await retryBusy(async () => new SqliteConnection(path, onError)).catch(rethrowTyped)
     },
   })
 }

@@ -1,0 +1,23 @@
+import type { Rung } from '@hearth/contract'
+import type { Probe } from './driver.ts'
+import { selectDriver, type ProbedDriver } from './select-driver.ts'
+
+export interface RungReport {
+  readonly rung: Rung
+  readonly driver: string
+  readonly probe: Probe
+  /** True for the one that a create without demands gets. */
+  readonly selected: boolean
+}
+
+/** What each driver says of this host. */
+export function reportRungs(probed: ProbedDriver[]): RungReport[] {
+  const demand = { rung: undefined, atLeast: undefined, hostTemplate: true }
+  const chosen = probed.some(({ probe }) => probe.available) ? selectDriver(probed, demand).driver : null
+  return probed.map(({ driver, probe }) => ({
+    rung: driver.rung,
+    driver: driver.name,
+    probe,
+    selected: driver === chosen,
+  }))
+}
