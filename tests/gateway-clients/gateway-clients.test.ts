@@ -137,10 +137,10 @@ describe.each(RUNGS)('unmodified clients on %s', { timeout: 300_000 }, (rung) =>
     if (probe === undefined) return context.skip(`the rung ${rung} does not work here`)
     const names = (): string[] => record.flatMap((entry) => (entry.kind === 'connection' ? [entry.name] : []))
     // A connection is in the record when it is over.
-    await expect.poll(() => [...new Set(names())].toSorted()).toEqual([...used].toSorted())
+    await expect.poll(() => [...new Set(names())].toSorted(), { timeout: 10_000 }).toEqual([...used].toSorted())
     // Five programs that spoke HTTP/2 have ended, and none is still waited for.
     if (used.has('git.example'))
-      await expect.poll(() => names().filter((name) => name === 'git.example')).toHaveLength(5)
+      await expect.poll(() => names().filter((name) => name === 'git.example'), { timeout: 10_000 }).toHaveLength(5)
     expect(record.filter((entry) => entry.kind === 'refusal')).toEqual([])
     expect(JSON.stringify(record)).not.toContain(TOKEN.value)
   })
