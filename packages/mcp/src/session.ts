@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError, type Hearth, type RemoteSandbox } from '@hearth/sdk'
 import type { CreateSandbox } from '@hearth/contract'
+import { Renewals } from './renewals.ts'
 import { specOver } from './spec.ts'
 
 /** Where the whole text of a long output is kept in a sandbox. */
@@ -39,6 +40,9 @@ export class Session implements AsyncDisposable {
   readonly #workplaces = new Map<string, Promise<Workplace>>()
   /** Made for this session, and ended with it. */
   readonly #own = new Set<string>()
+  /** Those that were the one of this session, one after the other. */
+  readonly #mains = new Set<string>()
+  readonly #renewals: Renewals
   #main: Promise<RemoteSandbox> | null = null
 
   constructor(options: SessionOptions) {
@@ -46,6 +50,7 @@ export class Session implements AsyncDisposable {
     this.hearth = options.hearth
     this.multi = options.multi
     this.patienceMs = options.patienceMs
+    this.#renewals = new Renewals(options.spec ?? {})
   }
 
   /** The sandbox that a call names, or else the one of this session. */
@@ -69,12 +74,30 @@ export class Session implements AsyncDisposable {
   }
 
   /** Children of a sandbox of this session are its own. */
-  adopt(id: string): void {
-    this.#own.add(id)
+  adopt(child: RemoteSandbox): void {
+    this.#own.add(child.id)
+    if (!this.multi) this.#renewals.hold(child)
+  }
+
+  /** Another takes the place of the one sandbox of this session, which has ended. Null when it is not this session's to make. */
+  async successor(ended: string | undefined): Promise<HearthError | null> {
+    const main = this.#main
+    const id = ended ?? (await main)?.id
+    if (this.multi || this.#options.sandbox !== undefined || id === undefined || !this.#mains.has(id)) return null
+    this.#renewals.drop(id)
+    this.#workplaces.delete(id)
+    // Of several calls that find it gone, the first makes another.
+    if ((await main)?.id === id && this.#main === main) this.#main = null
+    const next = await this.#mainId()
+    const kept = this.#options.spec?.workspace === undefined ? '' : ', except for its workspace'
+    return new HearthError('sandbox_ended', `${id} has ended, and its files are gone${kept}. ${next} takes its place`, {
+      suggestion: 'Make the call again: it works in the new sandbox, which is as this one was at the beginning.',
+    })
   }
 
   async destroy(id: string): Promise<void> {
     this.#workplaces.delete(id)
+    this.#renewals.drop(id)
     await (await this.hearth.get(id)).kill()
   }
 
@@ -94,7 +117,8 @@ export class Session implements AsyncDisposable {
       )
     }
     this.#main ??= this.hearth.create({ ...spec, metadata: { ...spec?.metadata, client: 'mcp' } }).then((made) => {
-      this.#own.add(made.id)
+      this.adopt(made)
+      this.#mains.add(made.id)
       return made
     })
     this.#main.catch(() => {
@@ -105,6 +129,7 @@ export class Session implements AsyncDisposable {
 
   /** Ends what was made for this session alone, also what is still being made. Deadlines end what cannot be reached now. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#renewals[Symbol.dispose]()
     if (this.multi) return
     await Promise.race([this.#main?.catch(() => undefined), sleep(PARTING_MS, undefined, { ref: false })])
     await Promise.allSettled([...this.#own].map((id) => this.destroy(id)))

@@ -89,14 +89,22 @@ export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input
     input: { ...tool.input, sandbox: sandboxParameter },
     run: async (given, session, signal) => {
       const { sandbox, ...rest } = given as { sandbox?: string }
-      const workplace = await patiently(() => session.workplace(sandbox), {
-        signal,
-        suggestion: AGAIN,
-        patienceMs: session.patienceMs,
-      })
-      return await tool.run(rest as InputOf<Input>, { session, workplace, signal })
+      const waiting = { signal, suggestion: AGAIN, patienceMs: session.patienceMs }
+      let id = sandbox
+      try {
+        const workplace = await patiently(() => session.workplace(sandbox), waiting)
+        id = workplace.sandbox.id
+        return await tool.run(rest as InputOf<Input>, { session, workplace, signal })
+      } catch (error) {
+        if (!isGone(error)) throw error
+        throw (await patiently(() => session.successor(id), waiting)) ?? error
+      }
     },
   })
+}
+
+function isGone(error: unknown): boolean {
+  return HearthError.isInstance(error) && ['sandbox_ended', 'sandbox_not_found'].includes(error.code)
 }
 
 export function addTool(server: McpServer, session: Session, tool: Tool, older: OlderClient | null): void {

@@ -47,7 +47,7 @@ const fork = sandboxTool({
   run: async ({ count = 1 }, { session, workplace: { sandbox }, signal }) => {
     const { children, memory, reason } = await sandbox.fork(count, { signal })
     const ids = children.map(({ id }) => id)
-    for (const id of ids) session.adopt(id)
+    for (const child of children) session.adopt(child)
     const processes = memory ? 'Its processes go on in them.' : `Its processes do not run in them: ${reason}.`
     return { text: `${ids.join('\n')}\n${processes}`, structured: { sandboxes: ids, memory } }
   },
