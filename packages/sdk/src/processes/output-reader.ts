@@ -17,7 +17,7 @@ type Step = { readonly chunk: OutputChunk } | { readonly exit: ProcessExit }
 export class OutputReader {
   readonly #client: SandboxClient
   readonly #signal: AbortSignal
-  #started: Started | null = null
+  #process = 0
   #position: number
   /** False until the first byte has come to a reader that began elsewhere than at 0: it may have asked for more than there is. */
   #begun: boolean
@@ -50,14 +50,21 @@ export class OutputReader {
       await events.return()
       throw new HearthError('protocol_violation', 'a stream of output does not begin with its process')
     }
-    this.#started = { process: process as number, pid: pid as number }
-    return { started: this.#started, events }
+    const started = { process: process as number, pid: pid as number }
+    this.#process = started.process
+    return { started, events }
+  }
+
+  /** The same as `steps`, of a process of which the number alone is known. */
+  resume(process: number): AsyncGenerator<Step, void> {
+    this.#process = process
+    return this.steps(null)
   }
 
   /** Every chunk, then the exit. */
-  async *steps(events: AsyncGenerator<JsonEvent, void>): AsyncGenerator<Step, void> {
+  async *steps(events: AsyncGenerator<JsonEvent, void> | null): AsyncGenerator<Step, void> {
     const persistence = new Persistence(this.#client.connection.reconnectMs, this.#signal)
-    let current: AsyncGenerator<JsonEvent, void> | null = events
+    let current = events
     for (;;) {
       try {
         current ??= await this.#reopen()
@@ -76,7 +83,7 @@ export class OutputReader {
   }
 
   async #reopen(): Promise<AsyncGenerator<JsonEvent, void>> {
-    const process = this.#started?.process ?? 0
+    const process = this.#process
     const { started, events } = await this.begin(await this.open(process))
     if (started.process === process) return events
     await events.return()

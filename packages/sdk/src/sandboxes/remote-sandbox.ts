@@ -73,7 +73,8 @@ export class RemoteSandbox implements Sandbox {
   }
 
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
-    return await execCommand(this.#client, command, options)
+    const { outputBytes } = this.#details.limits
+    return await execCommand({ client: this.#client, command, options, outputBytes })
   }
 
   async spawn(command: Command, options: SpawnOptions = {}): Promise<Process> {

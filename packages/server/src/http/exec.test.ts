@@ -43,12 +43,32 @@ describe('exec', () => {
     expect(result).toMatchObject({ stdout: '1\n2\n3\n4\n5\n', truncated: true, totalOutputBytes: 3893 })
   })
 
-  it('sends its status before a late answer, and an error after it in the body', async () => {
+  it('sends its status before a late answer', async () => {
     const late = await server.call('POST', `${base}/exec`, { json: { command: 'sleep 0.8; echo late' } })
     const text = await late.text()
     expect(late.status).toBe(200)
     expect(text.startsWith(' ')).toBe(true)
     expect(JSON.parse(text)).toMatchObject({ stdout: 'late\n' })
+  })
+
+  it('sends an error that comes after the status in the body', async () => {
+    const { id } = await server.sandbox()
+    const late = await server.call('POST', `/v1/sandboxes/${id}/exec`, { json: { command: 'sleep 100' } })
+    expect(late.status).toBe(200)
+    await server.json('POST', `/v1/sandboxes/${id}/stop`)
+    expect(await late.json()).toMatchObject({ error: { code: 'sandbox_ended', requestId: expect.any(String) } })
+  })
+
+  it('names the command before its answer to a client that asks for it', async () => {
+    const began = performance.now()
+    const early = await server.call('POST', `${base}/exec`, {
+      json: { command: 'sleep 5; echo early' },
+      headers: { prefer: 'process' },
+    })
+    expect(performance.now() - began).toBeLessThan(4000)
+    const process = Number(early.headers.get('x-hearth-process'))
+    expect((await listed(/sleep 5/)).map(({ id }) => id)).toEqual([process])
+    expect(await early.json()).toMatchObject({ stdout: 'early\n' })
   })
 
   it('kills the command of a client that closes the connection', async () => {
@@ -124,6 +144,7 @@ describe('exec as a stream', () => {
 })
 
 interface Listed {
+  readonly id: number
   readonly command: string[]
   readonly exit: unknown
   readonly outputBytes: number

@@ -30,6 +30,8 @@ export interface HttpLimits {
   readonly pingMs: number
   /** A call that waits longer than this gets its status before its answer, or where a client of another vendor waits for a template, that answer. */
   readonly patienceMs: number
+  /** A command that runs longer than this is named to a client that asked for it before the answer. */
+  readonly processHeaderMs: number
   /** Until a program in a sandbox has accepted a connection, and until it has begun to answer a request. */
   readonly previewConnectMs: number
   readonly previewAnswerMs: number
@@ -57,6 +59,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   keepAliveMs: 60_000,
   pingMs: 15_000,
   patienceMs: 20_000,
+  processHeaderMs: 20,
   previewConnectMs: 10_000,
   previewAnswerMs: 120_000,
   requestsPerSecond: 5000,

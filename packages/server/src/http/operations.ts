@@ -5,6 +5,9 @@ import type { Logger } from 'pino'
 import type { Metrics } from './metrics.ts'
 import { clientGone, Operation } from './operation.ts'
 
+/** What was abandoned has this long to tell its client so. */
+const LAST_WORDS_MS = 500
+
 /** All calls under way on one server. */
 export class Operations {
   readonly #log: { readonly logger: Logger; readonly metrics: Metrics }
@@ -50,16 +53,20 @@ export class Operations {
   /** Streams end at once; everything else has this long, then it is abandoned. */
   async drain(graceMs: number, reason: () => HearthError): Promise<void> {
     for (const operation of this.#active) operation.stopStreaming(reason())
-    if (this.#active.size > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, graceMs)
-        this.#idle = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-    }
+    await this.#idleWithin(graceMs)
     for (const operation of this.#active) operation.abort(reason())
+    await this.#idleWithin(LAST_WORDS_MS)
+  }
+
+  async #idleWithin(milliseconds: number): Promise<void> {
+    if (this.#active.size === 0) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, milliseconds)
+      this.#idle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   #register(incoming: IncomingMessage): Operation {

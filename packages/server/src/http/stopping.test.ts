@@ -63,6 +63,29 @@ describe('a server that stops', () => {
     await call.catch(() => {})
   })
 
+  it('leaves commands and code running whose callers it lets go', async () => {
+    await using server = await TestServer.start()
+    const { id } = await server.sandbox()
+    const base = `/v1/sandboxes/${id}`
+    const command = server.call('POST', `${base}/exec`, { json: { command: 'sleep 2; echo late > /tmp/command' } })
+    const code = "import time\ntime.sleep(2)\nopen('/tmp/code', 'w').write('late')"
+    const cell = server.refusal('POST', `${base}/code`, { json: { code, language: 'python' } })
+    const listed = async () => (await server.json<{ items: { id: number }[] }>('GET', `${base}/processes`)).items
+    await expect.poll(async () => (await listed()).length).toBe(2)
+    // The interpreter is there before it has been given the code.
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    await server.server.stop({ graceMs: 100 })
+    const { error } = (await (await command).json()) as { error: { code: string; context: { process: number } } }
+    expect(error).toMatchObject({ code: 'shutting_down', context: { process: expect.any(Number) } })
+    expect(await cell).toMatchObject({ code: 'shutting_down' })
+    using use = await server.plane.use(await caller(server), id)
+    const { sandbox } = use
+    const process = await sandbox.attach(error.context.process)
+    expect(await process.wait()).toMatchObject({ exitCode: 0, signal: null })
+    expect(await sandbox.files.readText('/tmp/command')).toBe('late\n')
+    await expect.poll(async () => await sandbox.files.exists('/tmp/code'), { timeout: 5000 }).toBe(true)
+  })
+
   it('does not wait for a WebSocket that does not close', async () => {
     await using server = await TestServer.start()
     const { id } = await server.sandbox({ rung: 'simulated' })

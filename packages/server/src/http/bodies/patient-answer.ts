@@ -13,8 +13,12 @@ export async function answerPatiently<Value extends object, Status extends 200 |
   services: Services,
   status: Status,
   work: Promise<Value>,
+  /** Resolves when the status should go out sooner. */
+  sooner: Promise<void> | null = null,
 ) {
-  const value = await Promise.race([work, late(services.limits.patienceMs, work)])
+  const lateness = [late(services.limits.patienceMs, work)]
+  if (sooner !== null) lateness.push(sooner.then((): typeof LATE => LATE))
+  const value = await Promise.race([work, ...lateness])
   if (value !== LATE) return context.json<Value, Status>(value, status)
   const { outgoing } = context.env
   const operation = context.get('operation')

@@ -3,6 +3,8 @@ import type { App, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
 import { describeRoute, jsonAnswer, jsonBody, sandboxParameters } from '../openapi.ts'
+import { serverStops } from '../operation.ts'
+import { clientSignal, unlessStopped } from '../outliving.ts'
 import { withSandbox } from '../sandbox-use.ts'
 
 export function codeRoutes(app: App, services: Services): void {
@@ -18,10 +20,12 @@ export function codeRoutes(app: App, services: Services): void {
   )
   app.openapi(run, async (context) => {
     const { code, ...options } = context.req.valid('json')
-    const { signal } = context.get('operation')
-    const work = withSandbox(services, context, (sandbox) =>
-      sandbox.runCode(code, { ...(options as RunCodeOptions), signal }),
-    )
+    const operation = context.get('operation')
+    const signal = clientSignal(operation)
+    const work = withSandbox(services, context, async (sandbox) => {
+      const result = sandbox.runCode(code, { ...(options as RunCodeOptions), signal })
+      return await unlessStopped(operation, result, serverStops)
+    })
     return await answerPatiently(context, services, 200, work)
   })
 }

@@ -12,10 +12,11 @@ import {
 } from '@hearth/contract'
 import { collectOutput, commandTimeMs } from '@hearth/engine'
 import type { z } from 'zod'
-import type { App, Services } from '../app-env.ts'
+import type { App, AppContext, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
 import { describeRoute, eventAnswer, jsonAnswer, jsonBody, sandboxParameters } from '../openapi.ts'
+import { clientSignal, unlessStopped } from '../outliving.ts'
 import { withSandbox } from '../sandbox-use.ts'
 import { answerWithEvents } from '../streams/event-stream.ts'
 import { sendOutput } from '../streams/send-output.ts'
@@ -34,17 +35,19 @@ export function execRoutes(app: App, services: Services): void {
   )
   app.openapi(exec, async (context) => {
     const request = context.req.valid('json')
-    const { signal } = context.get('operation')
+    const operation = context.get('operation')
+    const early = earlyAnswer(context, services)
     const work = withSandbox(services, context, async (sandbox) => {
-      const process = await start(services, sandbox, request, signal)
-      const limit = request.maxOutputBytes ?? sandbox.info.limits.outputBytes
+      const process = await start(services, sandbox, request, clientSignal(operation))
+      early.begun(process)
+      const limit = Math.min(request.maxOutputBytes ?? sandbox.info.limits.outputBytes, services.limits.answerBytes)
       try {
-        return execResponse(await collectOutput(process, Math.min(limit, services.limits.answerBytes)))
+        return execResponse(await unlessStopped(operation, collectOutput(process, limit), () => goesOn(process)))
       } finally {
         await process.detach()
       }
     })
-    return await answerPatiently(context, services, 200, work)
+    return await answerPatiently(context, services, 200, work, early.due)
   })
 
   const stream = describeRoute(
@@ -82,6 +85,29 @@ export function execRoutes(app: App, services: Services): void {
 async function endCommand(process: Process, reason: HearthError): Promise<void> {
   if (reason.code !== 'shutting_down') await process.kill()
   await process.detach()
+}
+
+/**
+ * Who asks for it (`Prefer: process`) learns the number of a command that takes a while before its answer, so that its result can
+ * be found again when the connection breaks.
+ */
+function earlyAnswer(context: AppContext, services: Services) {
+  const due = Promise.withResolvers<void>()
+  const isAsked = context.req.header('prefer') === 'process'
+  return {
+    due: due.promise,
+    begun: (process: Process): void => {
+      context.env.outgoing.setHeader('x-hearth-process', process.id)
+      if (isAsked) setTimeout(due.resolve, services.limits.processHeaderMs).unref()
+    },
+  }
+}
+
+function goesOn({ id }: Process): HearthError {
+  return new HearthError('shutting_down', `the server is being stopped, and the command goes on as process ${id}`, {
+    context: { process: id },
+    suggestion: `Follow process ${id} of the sandbox once the server runs again; do not run the command a second time.`,
+  })
 }
 
 type Request = z.output<typeof execStreamRequestSchema> & { readonly maxOutputBytes?: number | undefined }

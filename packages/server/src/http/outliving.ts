@@ -1,0 +1,29 @@
+import type { HearthError } from '@hearth/contract'
+import type { Operation } from './operation.ts'
+import { onceGone } from './streams/event-stream.ts'
+
+/** Aborts when the client has gone, and never because the server stops: what runs in a sandbox outlives it. */
+export function clientSignal(operation: Operation): AbortSignal {
+  const gone = new AbortController()
+  onceGone(operation, (reason) => {
+    if (!isStop(reason)) gone.abort(reason)
+  })
+  return gone.signal
+}
+
+/** The outcome of work in a sandbox. When the server stops, the work goes on there and only its caller is let go. */
+export async function unlessStopped<Value>(
+  operation: Operation,
+  work: Promise<Value>,
+  stopped: () => HearthError,
+): Promise<Value> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  onceGone(operation, (reason) => {
+    if (isStop(reason)) reject(stopped())
+  })
+  return await Promise.race([work, promise])
+}
+
+function isStop(reason: HearthError): boolean {
+  return reason.code === 'shutting_down'
+}
