@@ -16,6 +16,8 @@ export interface Context {
   /** Of this home. It owns the leases too: the lock of the home makes sure that one process at a time has it. */
   readonly hostId: string
   readonly leaseMs: number
+  /** A host that was not heard of for this long is taken for gone. */
+  readonly silentMs: number
   readonly live: LiveSandboxes
   readonly admission: Admission
   readonly records: Records

@@ -1,22 +1,23 @@
-import { HearthError } from '@hearth/contract'
 import type { Caller } from '../control-plane.ts'
 import type { SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
+import { livesElsewhere } from './silent-hosts.ts'
 import { notFound, requireAlive } from './view.ts'
 import { isVisible } from './within-grant.ts'
 
 /** The row of a sandbox that is the caller's and lives here; also of one that has ended. */
 export async function findRecord(context: Context, caller: Caller, id: string): Promise<SandboxRecord> {
-  const { live, store, hostId } = context
-  const known = live.get(id)
-  if (known !== null) {
-    if (!isVisible(caller, known.record) || known.record.state === 'deleted') throw notFound(id)
-    return known.record
-  }
-  const record = await store.sandboxes.get(id, caller.tenantId)
-  if (!isVisible(caller, record)) throw notFound(id)
-  if (record.hostId !== hostId) throw new HearthError('conflict', `sandbox ${id} lives on another host`)
+  const record = await findAnywhere(context, caller, id)
+  const { hostId } = context
+  if (record.hostId !== hostId) throw livesElsewhere(record)
+  return record
+}
+
+/** The same, also of one that lives on another host. */
+export async function findAnywhere({ live, store }: Context, caller: Caller, id: string): Promise<SandboxRecord> {
+  const record = live.get(id)?.record ?? (await store.sandboxes.get(id, caller.tenantId))
+  if (!isVisible(caller, record) || record.state === 'deleted') throw notFound(id)
   return record
 }
 

@@ -57,6 +57,68 @@ describe.skipIf(reason !== null)(`two hosts on one Postgres${reason === null ? '
   })
 })
 
+describe.skipIf(reason !== null)(`a host that is not heard of${reason === null ? '' : `: ${reason}`}`, () => {
+  const silentMs = 700
+  let cluster: PostgresCluster
+
+  beforeAll(async () => {
+    cluster = await PostgresCluster.start()
+  }, 120_000)
+
+  afterAll(async () => {
+    await cluster[Symbol.asyncDispose]()
+  }, 60_000)
+
+  it('has no sandboxes past their deadline, and its others can be deleted', { timeout: 60_000 }, async () => {
+    const database = await newDatabase(cluster)
+    await using firstHome = await TestHome.make()
+    await using secondHome = await TestHome.make()
+    await using first = await firstHome.start({ database, silentMs, housekeeping: { endedMs: 60_000 } })
+    const second = await secondHome.start({ database })
+    const [short, long, kept] = [
+      await second.create({ ttlMs: 2000 }),
+      await second.create(),
+      await second.create({ persistent: true }),
+    ]
+    const caller = await first.caller()
+    await second.plane.reconcile()
+    await expect(first.plane.delete(caller, long.id)).rejects.toMatchObject({ code: 'conflict' })
+    await second.plane.close()
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await first.plane.reconcile()
+    expect(await first.states()).toEqual({ [short.id]: 'stopped', [long.id]: 'running', [kept.id]: 'running' })
+    expect(await first.plane.get(caller, short.id)).toMatchObject({ reason: 'gone: its host is gone' })
+    expect(await first.store.sandboxes.usage(caller.tenantId)).toMatchObject({ sandboxes: 2 })
+    await first.plane.delete(caller, long.id)
+    await first.plane.delete(caller, kept.id)
+    expect(await first.states()).toEqual({ [short.id]: 'stopped' })
+    expect((await first.events(long.id)).at(-1)).toBe('sandbox.deleted')
+    // What they left behind goes when the host returns.
+    expect(await secondHome.directories()).toContain(long.id)
+    await using again = await secondHome.start({ database })
+    await again.plane.reconcile()
+    expect([await secondHome.keepers(), await secondHome.directories()]).toEqual([[], []])
+    expect([first.problems, again.problems]).toEqual([[], []])
+  })
+
+  it('ends what others wrote off when it is heard of again', { timeout: 60_000 }, async () => {
+    const database = await newDatabase(cluster)
+    await using firstHome = await TestHome.make()
+    await using secondHome = await TestHome.make()
+    await using first = await firstHome.start({ database, silentMs })
+    await using second = await secondHome.start({ database, silentMs })
+    const [away, stays] = [await second.create(), await second.create()]
+    await new Promise((resolve) => setTimeout(resolve, silentMs + 100))
+    await first.plane.delete(await first.caller(), away.id)
+    expect(await second.run(stays.id, 'echo here')).toBe('here\n')
+    await second.plane.reconcile()
+    expect(await secondHome.keepers()).toEqual([stays.id])
+    await expect(second.run(away.id, 'true')).rejects.toMatchObject({ code: 'sandbox_not_found' })
+    expect(await second.run(stays.id, 'echo here')).toBe('here\n')
+    expect([first.problems, second.problems]).toEqual([[], []])
+  })
+})
+
 async function newDatabase(cluster: PostgresCluster): Promise<string> {
   const { url, admin, create } = cluster.newDatabase()
   const client = new Client({ connectionString: admin })

@@ -8,6 +8,7 @@ import { recordExits } from './recording-exits.ts'
 import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
 import { deleteSandbox } from './removing.ts'
+import { endOnSilentHosts, endWrittenOff } from './silent-hosts.ts'
 import { settleSnapshots } from './removing-snapshots.ts'
 
 const HOUR_MS = 3_600_000
@@ -42,6 +43,8 @@ export class Housekeeping {
   readonly #volumes: VolumeReconciliation
   #busy = false
   #purgedAt = 0
+  /** When others last heard of this host. */
+  #heardAt = Date.now()
 
   constructor(context: Context, options: HousekeepingOptions) {
     this.#context = context
@@ -86,19 +89,28 @@ export class Housekeeping {
 
   async #run(): Promise<void> {
     const context = this.#context
-    await this.#attempt('heartbeat', () => context.store.hosts.heartbeat(context.hostId))
+    await this.#attempt('heartbeat', () => this.#heartbeat())
     await this.#attempt('recovery', async () => (await beginRecovery(context)).finished)
     await this.#attempt('reconciliation', () => reconcile(context))
     await this.#attempt('taking up', () => takeUpAll(context))
     await this.#attempt('persistent deadlines', () => rearmPersistent(context))
     await this.#attempt('ended keys', () => endOrphans(context))
     await this.#attempt('ended sandboxes', () => this.#removeEnded())
+    await this.#attempt('silent hosts', () => endOnSilentHosts(context, this.#options.endedMs))
     await this.#attempt('snapshots', () => settleSnapshots(context))
     await this.#attempt('volumes', () => settleVolumes(context))
     await this.#attempt('volumes without rows', () => this.#volumes.run())
     await this.#attempt('workspaces', () => context.workspaces.tidy())
     await this.#attempt('sweep', () => context.hearth.sweep({ graceMs: this.#options.graceMs }))
     await this.#attempt('retention', () => this.#purge())
+  }
+
+  async #heartbeat(): Promise<void> {
+    const context = this.#context
+    const wasSilent = Date.now() - this.#heardAt >= context.silentMs
+    await context.store.hosts.heartbeat(context.hostId)
+    if (wasSilent) await endWrittenOff(context)
+    this.#heardAt = Date.now()
   }
 
   async #attempt(what: string, work: () => Promise<unknown>): Promise<void> {

@@ -21,7 +21,7 @@ import type { AdmissionLimits } from './admission.ts'
 import type { Context } from './context.ts'
 import { beginBoth, finishCreate } from './creating.ts'
 import { planWithWorkspace } from './create-in-workspace.ts'
-import { findLive, findRecord } from './finding.ts'
+import { findAnywhere, findLive, findRecord } from './finding.ts'
 import { hostIdentity } from './host-identity.ts'
 import { Housekeeping, type HousekeepingOptions } from './housekeeping.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
@@ -39,10 +39,11 @@ import { settleSnapshots } from './removing-snapshots.ts'
 import { renewSandbox } from './renewing.ts'
 import { givenUp, replayCreate, unlessAborted } from './replaying.ts'
 import type { Step } from './steps.ts'
-import { notFound, requireAlive, toView } from './view.ts'
+import { deleteElsewhere } from './silent-hosts.ts'
+import { requireAlive, toView } from './view.ts'
 import { awake, wakeInTurn } from './waking.ts'
 import type { WorkspaceStep } from '../workspaces/steps.ts'
-import { isVisible, ownIdempotencyKey, requireKey } from './within-grant.ts'
+import { ownIdempotencyKey, requireKey } from './within-grant.ts'
 
 const ttlSchema = z.int().min(1000).max(BOUNDS.maximumTtlMs)
 
@@ -60,6 +61,8 @@ export interface LocalControlPlaneOptions {
   readonly onProblem?: (what: string, error: unknown) => void
   /** How long an operation is held before another server may take it over. Default 30 s, renewed while it goes on. */
   readonly leaseMs?: number
+  /** A host that was not heard of for this long is taken for gone. Default 5 minutes. */
+  readonly silentMs?: number
   readonly admission?: Partial<AdmissionLimits>
   /** What happens in sandboxes is told there; the same that the engine tells. Default: one of its own. */
   readonly records?: Records
@@ -156,10 +159,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
 
   async get(caller: Caller, id: string): Promise<SandboxView> {
     this.#requireOpen()
-    const live = this.#context.live.get(id)
-    const record = live?.record ?? (await this.#context.store.sandboxes.get(id, caller.tenantId))
-    if (!isVisible(caller, record) || record.state === 'deleted') throw notFound(id)
-    return toView(record)
+    return toView(await findAnywhere(this.#context, caller, id))
   }
 
   async list(caller: Caller, query: ListQuery): Promise<Page<SandboxView>> {
@@ -207,12 +207,13 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   async delete(caller: Caller, id: string): Promise<void> {
     this.#requireOpen()
     const { live: known, store } = this.#context
-    const record = await findRecord(this.#context, caller, id).catch(async (error: unknown) => {
+    const record = await findAnywhere(this.#context, caller, id).catch(async (error: unknown) => {
       const gone = HearthError.isInstance(error) && error.code === 'sandbox_not_found'
       if (gone && caller.holder === null && (await wasDeleted(store, caller.tenantId, id))) return null
       throw error
     })
     if (record === null) return
+    if (record.hostId !== this.#context.hostId) return await deleteElsewhere(this.#context, record)
     const live = known.ensure(record)
     live.abandoned.abort()
     await live.inTurn(() => deleteSandbox(this.#context, live, 'request'))

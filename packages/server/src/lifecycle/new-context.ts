@@ -8,6 +8,7 @@ import { launchMachine } from './launch-machine.ts'
 import { LiveSandboxes } from './live-sandboxes.ts'
 import type { LocalControlPlaneOptions } from './local-control-plane.ts'
 import { endMadeBy } from './orphans.ts'
+import { SILENT_MS } from './silent-hosts.ts'
 
 /** What all parts of one control plane share, when nothing has been looked at yet. */
 export function newContext(options: LocalControlPlaneOptions, hostId: string): Context {
@@ -15,6 +16,7 @@ export function newContext(options: LocalControlPlaneOptions, hostId: string): C
     store,
     hearth,
     leaseMs = 30_000,
+    silentMs = SILENT_MS,
     onProblem: report = () => undefined,
     onStep: step = () => undefined,
   } = options
@@ -24,6 +26,7 @@ export function newContext(options: LocalControlPlaneOptions, hostId: string): C
     hearth,
     hostId,
     leaseMs,
+    silentMs,
     live: new LiveSandboxes({
       idle: (live) => void becomeIdle(context, live),
       expired: (live) => void expireAsleep(context, live),
