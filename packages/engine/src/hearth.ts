@@ -184,14 +184,14 @@ export class Hearth implements AsyncDisposable {
     await this.#sleepers.expireAt(parseInput(sandboxIdSchema, sandboxId, 'id'), expiresAt)
   }
 
-  /** The sandboxes of this home, whoever owns them. */
+  /** The sandboxes of this home, whoever owns them. One whose record cannot be read is left out, and told to `onProblem`. */
   async list(): Promise<SandboxInfo[]> {
-    return (await listRecords(this.paths.sandboxes)).map((record) => record.info)
+    return (await listRecords(this.paths.sandboxes, this.#onProblem)).map((record) => record.info)
   }
 
   /** Every sandbox that has left something in this home, and whether it lives. */
   async survey(): Promise<Surveyed[]> {
-    return await surveySandboxes(this.paths, this.#held())
+    return await surveySandboxes(this.paths, this.#held(), this.#onProblem)
   }
 
   #held(): ReadonlySet<string> {

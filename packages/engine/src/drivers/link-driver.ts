@@ -193,7 +193,7 @@ export class LinkDriver implements Driver {
   /** A machine that has not been greeted yet, whose end is noticed and cleaned up. */
   #machine(place: MachinePlace, socket: Socket): Started {
     let asleep = false
-    const link = new Link(socket, () => (asleep ? ASLEEP : endOf(place.directory)))
+    const link = new Link(socket, () => (asleep ? ASLEEP : endOf(place.directory, this.#services.onProblem)))
     const handle = new MachineHandle(place, socket, link, this.#services)
     const capture = new MachineCapture(this.#runtime, this.#services, {
       place,
@@ -271,9 +271,15 @@ function hasOthers({ from }: LaunchRequest): boolean {
 
 const ASLEEP: LinkEnd = { kind: 'asleep', detail: 'the sandbox was hibernated' }
 
-function endOf(directory: string): LinkEnd | null {
-  const detail = describeEnd(directory)
-  return detail === null ? null : { kind: 'ended', detail }
+/** Null also when the host cannot tell: the link is lost then, and how the machine ended is found out later. */
+function endOf(directory: string, onProblem: OnProblem): LinkEnd | null {
+  try {
+    const detail = describeEnd(directory)
+    return detail === null ? null : { kind: 'ended', detail }
+  } catch (error) {
+    onProblem(`finding out how ${directory} ended`, error)
+    return null
+  }
 }
 
 /** The snapshot whose processes go on in the new machine; null when there is none, or it has only files. */

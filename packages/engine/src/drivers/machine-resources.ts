@@ -35,12 +35,29 @@ export function writeResources(directory: string, resources: MachineResources): 
 }
 
 export async function readResources(directory: string): Promise<MachineResources | null> {
+  let text: string
   try {
-    return schema.parse(JSON.parse(await readFile(join(directory, FILE), 'utf8')))
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw new HearthError('internal', `${directory}/${FILE} cannot be read`, { cause })
+    text = await readFile(join(directory, FILE), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
   }
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch (cause) {
+    throw new HearthError('internal', `${directory}/${FILE} was damaged by a crash`, { cause })
+  }
+}
+
+/**
+ * Null also when a crash has damaged it: a host that lost its power may have kept names without content. Nothing of such a machine runs, and
+ * the rest of it is swept by name.
+ */
+export async function readWholeResources(directory: string): Promise<MachineResources | null> {
+  return await readResources(directory).catch((error: unknown) => {
+    if (HearthError.isInstance(error)) return null
+    throw error
+  })
 }
 
 /** Gives everything back. Every step is safe to repeat; the directory goes last, because it is the record of the rest. That of a sandbox that sleeps keeps its record. */

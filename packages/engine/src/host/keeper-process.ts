@@ -74,12 +74,19 @@ export async function connectKeeper(directory: string): Promise<Socket> {
       const socket = connectLink(`/proc/self/fd/${handle.fd}/link.sock`)
       socket.once('connect', () => resolve(socket))
       socket.once('error', (cause) => {
-        reject(new HearthError('sandbox_ended', `nobody keeps the sandbox in ${directory} any more`, { cause }))
+        reject(noKeeper(directory, cause))
       })
     })
   } finally {
     await handle.close()
   }
+}
+
+/** Only a keeper that is not there any more says that its sandbox has ended: this process may lack what a connection needs. */
+function noKeeper(directory: string, cause: NodeJS.ErrnoException): HearthError {
+  return cause.code === 'ECONNREFUSED' || cause.code === 'ENOENT'
+    ? new HearthError('sandbox_ended', `nobody keeps the sandbox in ${directory} any more`, { cause })
+    : new HearthError('link_lost', `the keeper of ${directory} cannot be reached: ${cause.message}`, { cause })
 }
 
 /** SIGTERM makes a keeper end its sandbox in order; SIGKILL is for one that does not. */

@@ -14,6 +14,7 @@ export function ownIdentity(): ProcessIdentity {
   return own
 }
 
+/** Throws when the host cannot tell, for example because it has no file descriptor left: who is taken for dead loses what it has. */
 export function isAlive(identity: ProcessIdentity): boolean {
   return startTimeOf(identity.pid) === identity.startTime
 }
@@ -25,7 +26,9 @@ function startTimeOf(pid: number): string | null {
     // The name in parentheses may itself hold spaces and parentheses; the state follows the last one.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return fields[0] === 'Z' ? null : (fields[19] ?? null)
-  } catch {
-    return null
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ESRCH') return null
+    throw error
   }
 }

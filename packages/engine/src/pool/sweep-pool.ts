@@ -1,12 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
-import { freeResources, readResources } from '../drivers/machine-resources.ts'
+import { freeResources, readWholeResources } from '../drivers/machine-resources.ts'
 import type { LinkServices } from '../drivers/link-driver.ts'
 import type { HostPaths } from '../host/host.ts'
 import { endKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
-import { readRecord } from '../sandbox/sandbox-record.ts'
+import { findRecord } from '../sandbox/sandbox-record.ts'
 
 /** Ends every machine that waited for a process that is gone: nobody else can claim it. The names of those that stay. */
 export async function sweepPool(paths: HostPaths, services: LinkServices): Promise<string[]> {
@@ -15,9 +15,11 @@ export async function sweepPool(paths: HostPaths, services: LinkServices): Promi
     const id = sandboxIdSchema.safeParse(name).data
     if (id === undefined) continue
     const directory = join(paths.pool, name)
+    const found = await findRecord(directory)
+    if (found.kind === 'unknown') services.onProblem(`sweeping the machine ${name} of the pool`, found.error)
     // What a crash has damaged names nobody, and nothing runs before there is a record: whoever is just making one tries again.
-    const record = await readRecord(directory).catch(() => null)
-    if (record !== null && isAlive(record.owner)) stay.push(name)
+    const record = found.kind === 'record' ? found.record : null
+    if (found.kind === 'unknown' || (record !== null && isAlive(record.owner))) stay.push(name)
     else await removeWaiting(id, record?.info.id ?? id, directory, services)
   }
   return stay
@@ -39,7 +41,7 @@ async function removeWaiting(
   services: LinkServices,
 ): Promise<void> {
   await endKeeper(directory)
-  const resources = await readResources(directory).catch(() => null)
+  const resources = await readWholeResources(directory)
   if (resources !== null && sandbox !== id) {
     const { disk, idBase } = resources
     if (disk.kind === 'quota') await services.disks.remove({ ...disk, path: join(disk.path, '..', sandbox) })

@@ -14,6 +14,7 @@ import {
   type SnapshotId,
 } from '@hearth/contract'
 import { z } from 'zod'
+import type { OnProblem } from '../host/in-background.ts'
 import { ownIdentity, type ProcessIdentity } from '../host/process-identity.ts'
 import type { NetworkSpec } from './sandbox-network.ts'
 import type { SnapshotManifest } from '../store/snapshot-manifest.ts'
@@ -153,13 +154,14 @@ export function writeDurably(directory: string, record: UnownedRecord): void {
   }
 }
 
-/** Whether the sandbox of that directory sleeps. One whose record cannot be read does not. */
+/** Whether the sandbox of that directory sleeps. One whose record a crash has cut off does not; throws when it cannot be read. */
 export function isAsleep(directory: string): boolean {
   try {
     const record = JSON.parse(readFileSync(join(directory, FILE), 'utf8')) as { info?: { state?: unknown } } | null
     return record?.info?.state === 'hibernated'
-  } catch {
-    return false
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
   }
 }
 
@@ -182,28 +184,65 @@ export function snapshotsOf({ info, sleep, liesOn }: UnownedRecord): SnapshotId[
   return [sleep?.snapshot ?? null, liesOn, info.origin].filter((id) => id !== null)
 }
 
-/** Null when there is none; throws when it is not one of ours. */
-export async function readRecord(directory: string): Promise<SandboxRecord | null> {
+/** What the record of a directory says. */
+export type FoundRecord =
+  | { readonly kind: 'record'; readonly record: SandboxRecord }
+  | { readonly kind: 'none' }
+  /** Empty, or no JSON: a host that lost its power kept the name without all of the content. */
+  | { readonly kind: 'damaged'; readonly error: HearthError }
+  /** The sandbox may well be whole: the host cannot read the record now, or another version of Hearth wrote it. */
+  | { readonly kind: 'unknown'; readonly error: unknown }
+
+/** Tells what a crash has left from what only cannot be read: the one may be removed, the other never. */
+export async function findRecord(directory: string): Promise<FoundRecord> {
   let text: string
   try {
     text = await readFile(join(directory, FILE), 'utf8')
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw cause
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? { kind: 'none' } : { kind: 'unknown', error }
   }
-  const parsed = recordSchema.safeParse(JSON.parse(text))
-  if (!parsed.success)
-    throw new HearthError('internal', `${directory} has a record that cannot be read`, { cause: parsed.error })
-  return parsed.data
+  let content: unknown
+  try {
+    content = JSON.parse(text)
+  } catch (cause) {
+    const suggestion = 'Remove the sandbox, or wait: the next sweep does when nothing of it runs.'
+    const message = `the record in ${directory} was cut off by a crash`
+    return { kind: 'damaged', error: new HearthError('internal', message, { cause, suggestion }) }
+  }
+  const parsed = recordSchema.safeParse(content)
+  if (parsed.success) return { kind: 'record', record: parsed.data }
+  const message = `the record in ${directory} cannot be understood by this version of Hearth`
+  const suggestion = 'Use the version that made the sandbox, or remove the sandbox.'
+  return { kind: 'unknown', error: new HearthError('internal', message, { cause: parsed.error, suggestion }) }
 }
 
-export async function listRecords(root: string): Promise<SandboxRecord[]> {
+/** Null when there is none; throws when it cannot be read. */
+export async function readRecord(directory: string): Promise<SandboxRecord | null> {
+  const found = await findRecord(directory)
+  if (found.kind === 'record') return found.record
+  if (found.kind === 'none') return null
+  throw found.error
+}
+
+/** All of them, or none: for who removes what no record names. */
+export async function listAllRecords(root: string): Promise<SandboxRecord[]> {
+  return await listRecords(root, (_, error) => {
+    throw error
+  })
+}
+
+/** Those that can be read; what is wrong with others is told. */
+export async function listRecords(root: string, onProblem: OnProblem): Promise<SandboxRecord[]> {
   const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
   })
-  const records = await Promise.all(
-    names.toSorted((one, other) => (one < other ? -1 : 1)).map((name) => readRecord(join(root, name))),
-  )
-  return records.filter((record) => record !== null)
+  const ids = names.filter((name) => sandboxIdSchema.safeParse(name).success)
+  const sorted = ids.toSorted((one, other) => (one < other ? -1 : 1))
+  const found = await Promise.all(sorted.map((name) => findRecord(join(root, name))))
+  return found.flatMap((each, index) => {
+    if (each.kind === 'record') return [each.record]
+    if (each.kind !== 'none') onProblem(`reading the record of ${sorted[index]}`, each.error)
+    return []
+  })
 }

@@ -22,7 +22,7 @@ import {
 import { nameVolumes, type VolumeCapture } from '../volumes/captured-volumes.ts'
 import type { Capturable, EngineSnapshotOptions } from './captures.ts'
 import type { EmbeddedSandbox } from './embedded-sandbox.ts'
-import { listRecords, snapshotsOf } from './sandbox-record.ts'
+import { listAllRecords, snapshotsOf } from './sandbox-record.ts'
 
 /** What was captured and is not yet in the store: it vanishes with this process unless it is committed. */
 export interface Draft {
@@ -83,7 +83,7 @@ export class Snapshots {
   /** The digests of the templates that snapshots lie on. */
   async templateDigests(): Promise<Set<string>> {
     const snapshots = (await this.#store.list()).map(({ manifest }) => manifest.templateDigest)
-    const sandboxes = (await listRecords(this.#paths.sandboxes)).map(({ templateDigest }) => templateDigest)
+    const sandboxes = (await listAllRecords(this.#paths.sandboxes)).map(({ templateDigest }) => templateDigest)
     return new Set([...snapshots, ...sandboxes].filter((digest) => /^sha256:[0-9a-f]{64}$/.test(digest)))
   }
 
@@ -217,7 +217,7 @@ export class Snapshots {
   }
 
   async #inUse(except: SandboxId | null = null): Promise<Set<SnapshotId>> {
-    const records = await listRecords(this.#paths.sandboxes)
+    const records = await listAllRecords(this.#paths.sandboxes)
     return new Set(records.flatMap((record) => (record.info.id === except ? [] : snapshotsOf(record))))
   }
 }

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { memoryOutcome, sandboxIdSchema, type MemoryOutcome, type SandboxId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import type { OnProblem } from '../host/in-background.ts'
 import { readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
-import { readRecord, sleeps } from './sandbox-record.ts'
+import { findRecord, sleeps } from './sandbox-record.ts'
 
 /** One directory of a sandbox. */
 export interface Surveyed {
@@ -18,13 +19,19 @@ export interface Surveyed {
   readonly heldElsewhere: boolean
   /** It sleeps: whether its processes do, or why not. */
   readonly sleep: MemoryOutcome | null
+  /** What it is cannot be told now: the host cannot read its record, or another version of Hearth wrote it. It is to be left alone. */
+  readonly unclear: boolean
 }
 
 /** Looked at side by side; between these others get their turn, since some of it is read synchronously. */
 const AT_ONCE = 8
 
 /** Of those that this process holds nothing needs to be read. */
-export async function surveySandboxes(paths: HostPaths, held: ReadonlySet<string>): Promise<Surveyed[]> {
+export async function surveySandboxes(
+  paths: HostPaths,
+  held: ReadonlySet<string>,
+  onProblem: OnProblem,
+): Promise<Surveyed[]> {
   const names = await readdir(paths.sandboxes).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
@@ -36,23 +43,35 @@ export async function surveySandboxes(paths: HostPaths, held: ReadonlySet<string
   const others = ids.filter((id) => !held.has(id))
   for (let start = 0; start < others.length; start += AT_ONCE) {
     const some = others.slice(start, start + AT_ONCE)
-    surveyed.push(...(await Promise.all(some.map((id) => surveyOne(id, join(paths.sandboxes, id))))))
+    surveyed.push(...(await Promise.all(some.map((id) => surveyOne(id, join(paths.sandboxes, id), onProblem)))))
     await setImmediate()
   }
   return surveyed
 }
 
 function heldHere(id: SandboxId): Surveyed {
-  return { id, alive: true, heldHere: true, heldElsewhere: false, sleep: null }
+  return { id, alive: true, heldHere: true, heldElsewhere: false, sleep: null, unclear: false }
 }
 
-async function surveyOne(id: SandboxId, directory: string): Promise<Surveyed> {
+async function surveyOne(id: SandboxId, directory: string, onProblem: OnProblem): Promise<Surveyed> {
+  try {
+    return await lookAt(id, directory)
+  } catch (error) {
+    onProblem(`looking at sandbox ${id}`, error)
+    return { id, alive: false, heldHere: false, heldElsewhere: false, sleep: null, unclear: true }
+  }
+}
+
+async function lookAt(id: SandboxId, directory: string): Promise<Surveyed> {
   const keeper = readKeeper(directory)
-  // A record that cannot be read was left by a crash while it was written; nobody holds what it tells of.
-  const record = await readRecord(directory).catch(() => null)
+  const found = await findRecord(directory)
+  if (found.kind === 'unknown') throw found.error
+  // What a crash has cut off tells of nobody who holds it.
+  const record = found.kind === 'record' ? found.record : null
   const held = record !== null && isAlive(record.owner)
   const here = held && record.owner.pid === process.pid
   const asleep = record !== null && sleeps(record)
   const sleep = asleep ? memoryOutcome(record.sleep.memory, record.sleep.reason) : null
-  return { id, alive: keeper !== null && isAlive(keeper), heldHere: here, heldElsewhere: held && !here, sleep }
+  const alive = keeper !== null && isAlive(keeper)
+  return { id, alive, heldHere: here, heldElsewhere: held && !here, sleep, unclear: false }
 }

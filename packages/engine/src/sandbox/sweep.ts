@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
-import { freeResources, readResources } from '../drivers/machine-resources.ts'
+import { freeResources, readWholeResources } from '../drivers/machine-resources.ts'
 import { sweepTrials } from '../drivers/microvm/trial-machine.ts'
 import type { LinkServices } from '../drivers/link-driver.ts'
 import type { HostPaths } from '../host/host.ts'
@@ -9,7 +9,7 @@ import { isReserved } from '../host/id-ranges.ts'
 import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { sweepClones } from '../store/clone-stock.ts'
-import { isAsleep, readRecord, sleeps } from './sandbox-record.ts'
+import { findRecord, isAsleep, readRecord, sleeps, type SandboxRecord } from './sandbox-record.ts'
 import { sweepPool } from '../pool/sweep-pool.ts'
 import type { Snapshots } from './snapshots.ts'
 
@@ -59,15 +59,10 @@ export async function removeSandbox(id: SandboxId, directory: string, services: 
 /** The same for the machine alone; what a sandbox sleeps in stays. */
 export async function freeMachine(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
   await endKeeper(directory)
-  const resources = await readResources(directory).catch(unreadable)
+  const resources = await readWholeResources(directory)
   // Whoever was waking it may have come as far as its files, and not to the note of them.
   if (resources === null && isAsleep(directory)) return await services.disks.clear(id)
   await freeResources(id, directory, resources, services)
-}
-
-/** A host that lost its power may have kept names without content. Nothing of such a sandbox runs, and the rest of it is swept by name. */
-function unreadable(): null {
-  return null
 }
 
 type IsOld = (path: string) => Promise<boolean>
@@ -79,11 +74,23 @@ async function sweepSandbox(
   snapshots: Snapshots,
   isOld: IsOld,
 ): Promise<void> {
-  const record = await readRecord(directory).catch(unreadable)
-  if (record === null) {
+  const found = await findRecord(directory)
+  if (found.kind === 'record') return await sweepRecorded(id, directory, found.record, services, snapshots)
+  const keeper = readKeeper(directory)
+  const runs = keeper !== null && isAlive(keeper)
+  // Without a record nothing was begun, and what a crash has damaged does not run: a keeper that does knows its deadline.
+  if (found.kind === 'none' || (found.kind === 'damaged' && !runs)) {
     if (await isOld(directory)) await removeSandbox(id, directory, services)
-    return
-  }
+  } else services.onProblem(`sweeping sandbox ${id}, which is left as it is`, found.error)
+}
+
+async function sweepRecorded(
+  id: SandboxId,
+  directory: string,
+  record: SandboxRecord,
+  services: LinkServices,
+  snapshots: Snapshots,
+): Promise<void> {
   if (isAlive(record.owner)) return
   const keeper = readKeeper(directory)
   const { origin, expiresAt } = record.info

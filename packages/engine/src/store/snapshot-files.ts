@@ -24,7 +24,10 @@ export function releaseDraft(directory: string): void {
 
 /** Whether somebody who lives works on it. */
 export async function isDraftOwned(directory: string, graceMs = GRACE_MS): Promise<boolean> {
-  const text = await readFile(join(directory, OWNER), 'utf8').catch(() => '')
+  const text = await readFile(join(directory, OWNER), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
   const [, pid, startTime] = /^(\d+) (\d+)$/.exec(text) ?? []
   if (pid !== undefined && startTime !== undefined) return isAlive({ pid: Number(pid), startTime })
   const made = await stat(directory).catch(() => null)

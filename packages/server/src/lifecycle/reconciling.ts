@@ -49,7 +49,7 @@ async function endGone(context: Context, live: LiveSandbox): Promise<void> {
 
 async function removeOrphan(context: Context, entry: Surveyed, known: ReadonlySet<string>): Promise<void> {
   // What this process holds without a row is the engine's own: it looks into a snapshot, for example, and ends it itself.
-  if (entry.heldElsewhere || entry.heldHere) return
+  if (entry.heldElsewhere || entry.heldHere || entry.unclear) return
   if (known.has(entry.id) || context.live.get(entry.id) !== null || context.early.has(entry.id)) return
   const record = await context.store.sandboxes.find(entry.id)
   const owned = record !== null && record.state !== 'stopped' && record.state !== 'failed'
@@ -74,9 +74,9 @@ function isResting(state: SandboxState): boolean {
   return state === 'running' || state === 'paused'
 }
 
-/** It runs, is paused or sleeps. */
+/** It runs, is paused or sleeps, or nobody can tell now that it does not. */
 function isThere(entry: Surveyed | undefined): boolean {
-  return entry !== undefined && (entry.alive || entry.sleep !== null)
+  return entry !== undefined && (entry.alive || entry.sleep !== null || entry.unclear)
 }
 
 /** The engine gives every sandbox a deadline; that of a persistent one never comes near. */

@@ -1,3 +1,4 @@
+import { HearthError } from '@hearth/contract'
 import type { Operation } from '../state/index.ts'
 import type { Context } from './context.ts'
 import type { HibernateRequest } from './hibernating.ts'
@@ -25,6 +26,8 @@ export async function settleSleep(context: Context, live: LiveSandbox, operation
     })
     return live.watchDeadline()
   }
+  // Left to the operation's next claim.
+  if (found?.unclear === true) throw new HearthError('internal', `what sandbox ${live.record.id} is cannot be told now`)
   if (found?.alive !== true && live.machine === null) {
     await endWithout(context, live, 'stopped', 'gone: it ended while the server was away')
     await context.store.operations.finish(operation, 'undone')

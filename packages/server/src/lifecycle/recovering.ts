@@ -1,3 +1,4 @@
+import { HearthError } from '@hearth/contract'
 import type { Operation, SandboxRecord } from '../state/index.ts'
 import type { Context } from './context.ts'
 import { finishCreate, undoCreate } from './creating.ts'
@@ -104,5 +105,7 @@ async function finishMove(
 }
 
 async function isThere(context: Context, record: SandboxRecord): Promise<boolean> {
-  return (await context.hearth.survey()).some(({ id, alive }) => id === record.id && alive)
+  const found = (await context.hearth.survey()).find(({ id }) => id === record.id)
+  if (found?.unclear === true) throw new HearthError('internal', `what sandbox ${record.id} is cannot be told now`)
+  return found?.alive ?? false
 }

@@ -41,9 +41,10 @@ export class TestServer implements AsyncDisposable {
     const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, bounds = {}, ...rest } = options
     const store = await openStore({ url: database, keys: deriveKeys(await serverKey(join(home, 'secret-key'))) })
     const records = new Records(store, bounds)
-    const hearth = new Hearth({ home, spareKeepers, ...engineOptions(store, records, new InsideConnections()) })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
+    const engine = engineOptions(store, records, new InsideConnections())
+    const hearth = new Hearth({ home, spareKeepers, onProblem, ...engine })
     try {
       const plane = await LocalControlPlane.open({ store, hearth, records, onProblem, ...rest })
       return new TestServer(store, plane, problems)
