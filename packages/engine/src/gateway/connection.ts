@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import type { Recorder } from '@hearth/contract'
+import type { RunningRequests } from './http/running-requests.ts'
 import type { Verdicts } from './policy/narrowed-policy.ts'
 import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
 import type { CertificateAuthority } from './tls/authority.ts'
@@ -21,6 +22,8 @@ export interface InspectedConnection {
   readonly secrets: SandboxSecrets
   readonly authority: CertificateAuthority
   readonly recorder: Recorder
+  /** What is under way, for whoever changes the policy. */
+  readonly running: RunningRequests
   /** A socket to the name and port, checked; throws `egress_refused` or `port_refused`. */
   readonly dial: (signal?: AbortSignal) => Promise<Socket>
   /** PEM of authorities that are trusted besides the system's; servers of tests have such. */

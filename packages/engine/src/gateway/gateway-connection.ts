@@ -3,9 +3,11 @@ import type { Duplex } from 'node:stream'
 import { HearthError, OWN_HEARTH_NAME, type Recorder, type Refusal } from '@hearth/contract'
 import { AheadDial } from './dial/ahead-dial.ts'
 import type { Dialer } from './dial/dialer.ts'
+import { mayDial } from './dial/may-dial.ts'
 import { dialOwnHearth } from './dial/own-hearth.ts'
 import { firstLineWatch, readOpening, type Opening } from './first-bytes.ts'
 import type { Meter } from './guest-stream.ts'
+import { RunningRequests } from './http/running-requests.ts'
 import { serveInspected } from './http/serve-inspected.ts'
 import { passThrough } from './pass-through.ts'
 import { normalName } from './policy/host-name.ts'
@@ -39,6 +41,8 @@ export interface Destination {
   readonly scope: GatewayScope
 }
 
+const NO_LONGER_REACHED = 'the policy no longer allows the address that was dialed'
+
 type Protocol = 'tcp' | 'tls' | 'opened' | 'http'
 
 /** One connection out of a sandbox, from its first byte to its entry in the record. */
@@ -51,6 +55,9 @@ export class GatewayConnection implements Meter {
   #sentBytes = 0
   #receivedBytes = 0
   #refused: Refused | null = null
+  readonly #running = new RunningRequests()
+  /** To servers whose addresses are dialed, not to the sandbox's own Hearth. */
+  readonly #sockets = new Set<Socket>()
   /** Dialed while the client has not said yet what it wants. */
   #ahead: AheadDial | null = null
 
@@ -72,6 +79,19 @@ export class GatewayConnection implements Meter {
     if (this.#refused !== null || this.#abort.signal.aborted) return
     this.#refused = refused
     this.#abort.abort()
+  }
+
+  /** The policy has changed. Ends what it does not allow any more: all of it, or requests inside it. */
+  reconsider(): void {
+    const { name, port, inspected } = this.destination
+    const policy = this.#context.policy()
+    const verdict = policy.connection(name, port)
+    if (!verdict.allowed) return this.refuse(verdict)
+    if (verdict.inspected && !inspected)
+      return this.refuse({ allowed: false, refusal: 'denied', message: 'the policy has changed' })
+    if (![...this.#sockets].every((socket) => isStillReached(socket, verdict.addresses)))
+      return this.refuse({ allowed: false, refusal: 'address_not_public', message: NO_LONGER_REACHED })
+    this.#running.judge((method, target) => policy.request(name, port, method, target))
   }
 
   /** Ends it without a reason of its own: the sandbox has ended. */
@@ -153,6 +173,7 @@ export class GatewayConnection implements Meter {
       secrets,
       authority,
       recorder,
+      running: this.#running,
       dial,
       extraRoots,
       signal,
@@ -177,7 +198,13 @@ export class GatewayConnection implements Meter {
     if (name === OWN_HEARTH_NAME) return this.#connectInside()
     const socket = await this.#context.dialer.dial(name, port, { addresses: verdict.addresses, signal })
     socket.on('error', () => undefined)
-    return socket
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    // The policy may have changed meanwhile.
+    this.reconsider()
+    if (this.#refused === null) return socket
+    socket.destroy()
+    throw new HearthError('egress_refused', this.#refused.message, { context: { refusal: this.#refused.refusal } })
   }
 
   #connectInside(): Socket {
@@ -222,4 +249,9 @@ export class GatewayConnection implements Meter {
       failure: this.#refused?.message ?? failure,
     })
   }
+}
+
+/** One that is not connected any more reaches nothing. */
+function isStillReached({ remoteAddress }: Socket, addresses: readonly string[]): boolean {
+  return remoteAddress === undefined || mayDial(remoteAddress, addresses)
 }

@@ -265,6 +265,26 @@ describe('connections', () => {
     expect(entries[0]).toMatchObject({ kind: 'refusal', refusal: 'protocol_not_allowed' })
   })
 
+  test('end when the address that was dialed is not allowed any more, and not before', async () => {
+    const { peer, gateway, entries } = await start(allow())
+    const { address } = gateway.lookup('allowed.example')
+    peer.say('Dial', { address, port: ports.echo, process: 3, scope: 0 }, FIRST_GUEST_CHANNEL)
+    peer.say('Credit', { bytes: 100_000 }, FIRST_GUEST_CHANNEL)
+    peer.say('Data', { bytes: Buffer.from('\0one') }, FIRST_GUEST_CHANNEL)
+    expect((await peer.next()).payload.toString()).toBe('\0one')
+    const rule = { name: 'allowed.example', ports: [ports.echo] }
+    gateway.setPolicy(new CompiledPolicy({ allow: [{ ...rule, addresses: ['127.0.0.0/16', '10.0.0.0/8'] }] }))
+    peer.say('Data', { bytes: Buffer.from('two') }, FIRST_GUEST_CHANNEL)
+    expect((await peer.next()).payload.toString()).toBe('two')
+    gateway.setPolicy(new CompiledPolicy({ allow: [{ ...rule, addresses: ['10.0.0.0/8'] }] }))
+    expect((await peer.next()).type).toBe(MESSAGE_TYPES.Close)
+    await vi.waitFor(() => expect(entries.length).toBe(2))
+    expect(entries).toMatchObject([
+      { kind: 'refusal', refusal: 'address_not_public', port: ports.echo },
+      { kind: 'connection', sentBytes: 7, receivedBytes: 7 },
+    ])
+  })
+
   test('stay within the budgets, to the byte', async () => {
     const { heard, entries } = await talk({ ...allow(), budgets: { sentBytes: 10 } }, '\0'.repeat(10), 'more')
     expect(heard.length).toBeLessThanOrEqual(10 + ' (closed)'.length)

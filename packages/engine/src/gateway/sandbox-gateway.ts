@@ -153,18 +153,12 @@ export class SandboxGateway implements GuestCalls {
     void this.#serve({ name, port, process, verdict, inspected, scope }, open)
   }
 
-  /** From now on. Connections that it does not allow, or would look into and nobody does, are closed. */
+  /** From now on. What is under way and not allowed by it ends: requests, and connections that it would look into and nobody does. */
   setPolicy(policy: CompiledPolicy): void {
     this.#policy = policy
     for (const scope of [this.#machine, ...this.#scopes.values()]) scope.found.clear()
     this.#names.keep((name) => this.#machine.verdicts.ports(name).length > 0)
-    for (const connection of this.#connections) {
-      const { name, port, inspected, scope } = connection.destination
-      const verdict = scope.verdicts.connection(name, port)
-      if (!verdict.allowed) connection.refuse(verdict)
-      else if (verdict.inspected && !inspected)
-        connection.refuse({ allowed: false, refusal: 'denied', message: 'the policy has changed' })
-    }
+    for (const connection of this.#connections) connection.reconsider()
   }
 
   /** Ends every connection. */

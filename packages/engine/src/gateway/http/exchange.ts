@@ -1,7 +1,7 @@
 import { HearthError } from '@hearth/contract'
 import type { InspectedConnection } from '../connection.ts'
 import { PushRefusedError } from '../secrets/git-push.ts'
-import { checkRequest } from './check-request.ts'
+import { checkRequest, type CheckedRequest } from './check-request.ts'
 import { allowedTrailers } from './hop-by-hop.ts'
 import type { HttpLimits } from './limits.ts'
 import type { Inbound, Outgoing, UpstreamRequest, UpstreamResponse } from './message.ts'
@@ -10,6 +10,7 @@ import { prepareResponse } from './prepare-response.ts'
 import { discard, pump } from './pump.ts'
 import { answer, answerPush, refusalOf, refuse, upstreamFailed } from './refusal.ts'
 import { recordRefusal, recordRequest } from './request-record.ts'
+import type { RunningRequest } from './running-requests.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface ExchangeContext {
@@ -23,29 +24,47 @@ const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** One request and its answer. What goes wrong is answered and recorded here, and never thrown. */
 export async function exchange(context: ExchangeContext, inbound: Inbound): Promise<void> {
   const { connection, limits } = context
+  let running: RunningRequest | null = null
   let prepared: PreparedRequest | null = null
   let request: UpstreamRequest | null = null
   try {
-    prepared = await prepare(context, inbound)
-    request = await send(context, inbound, prepared)
-    const response = await request.response
+    const allowed = check(context, inbound)
+    running = allowed.running
+    prepared = await prepareRequest(connection, inbound, allowed.checked, allowed.named, limits)
+    running.throwIfRefused()
+    const sent = await send(context, inbound, prepared, running)
+    request = sent
+    running.stopWith(() => {
+      // Otherwise the answer is still to come, and will say why.
+      if (inbound.reply.begun) inbound.reply.abort()
+      sent.abort()
+    })
+    const response = await sent.response
+    running.throwIfRefused()
     recordRequest(connection, inbound, prepared, response.status)
-    await relay(context, inbound, request, response)
+    await relay(context, inbound, sent, response)
+    running.throwIfRefused()
   } catch (error) {
     request?.abort()
-    fail(context, inbound, prepared, error)
+    fail(context, inbound, prepared, running?.refusal ?? error)
   } finally {
+    running?.[Symbol.dispose]()
     if (!inbound.body.readableEnded) discard(inbound.body, limits.discardBytes)
   }
 }
 
-/** Checks a request and makes of it what goes out. */
-export async function prepare(context: ExchangeContext, inbound: Inbound): Promise<PreparedRequest> {
-  const { connection, limits } = context
+/** A request that may pass, and from now on is under way: whoever asked must say when it has ended. */
+export interface AllowedRequest {
+  readonly checked: CheckedRequest
+  readonly named: boolean
+  readonly running: RunningRequest
+}
+
+export function check({ connection, limits }: ExchangeContext, inbound: Inbound): AllowedRequest {
   const checked = checkRequest(inbound, connection, limits)
   const verdict = connection.policy().request(connection.name, connection.port, checked.method, checked.target)
   if (!verdict.allowed) throw refuse(verdict.refusal, verdict.message)
-  return await prepareRequest(connection, inbound, checked, verdict.named, limits)
+  return { checked, named: verdict.named, running: connection.running.begin(checked) }
 }
 
 export function outgoingOf({ method, target, host, headers, body }: PreparedRequest): Outgoing {
@@ -53,34 +72,48 @@ export function outgoingOf({ method, target, host, headers, body }: PreparedRequ
 }
 
 /** Sends the request; its body follows while the answer is awaited. */
-async function send(context: ExchangeContext, inbound: Inbound, prepared: PreparedRequest): Promise<UpstreamRequest> {
+async function send(
+  context: ExchangeContext,
+  inbound: Inbound,
+  prepared: PreparedRequest,
+  running: RunningRequest,
+): Promise<UpstreamRequest> {
   const outgoing = outgoingOf(prepared)
   const proceed = (): void => inbound.reply.proceed()
   const request = await context.upstream.request(outgoing, proceed)
+  // The one that is answered: another when it had to be asked again.
+  let asked = request
+  const abort = (): void => asked.abort()
   inbound.reply.sink.once('close', () => {
-    if (!inbound.reply.sink.writableFinished) request.abort()
+    if (!inbound.reply.sink.writableFinished) abort()
   })
+  const again = async (): Promise<UpstreamRequest> => {
+    running.throwIfRefused()
+    asked = await context.upstream.request(outgoing, () => undefined)
+    if (running.refusal !== null) asked.abort()
+    return asked
+  }
   const response = outgoing.hasBody
     ? bodyThenResponse(context, inbound, prepared, request)
-    : retried(context, inbound, outgoing, request)
+    : retried(inbound, outgoing, request, again)
   // Whoever awaits it hears of the failure; it may come before that.
   response.catch(() => undefined)
-  return { ...request, response }
+  return { ...request, response, abort }
 }
 
 /** A server may close a connection at the moment in which it is used again. Asking again is harmless for some methods. */
 async function retried(
-  { upstream }: ExchangeContext,
   inbound: Inbound,
   outgoing: Outgoing,
   request: UpstreamRequest,
+  askAgain: () => Promise<UpstreamRequest>,
 ): Promise<UpstreamResponse> {
   request.end([])
   try {
     return await request.response
   } catch (error) {
     if (!request.reused() || !IDEMPOTENT.has(outgoing.method) || inbound.reply.sink.destroyed) throw error
-    const again = await upstream.request(outgoing, () => undefined)
+    const again = await askAgain()
     again.end([])
     return await again.response
   }

@@ -5,6 +5,7 @@ import { CompiledPolicy } from '../policy/compiled-policy.ts'
 import { SandboxSecrets } from '../secrets/sandbox-secrets.ts'
 import { CertificateAuthority } from '../tls/authority.ts'
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts'
+import { RunningRequests } from './running-requests.ts'
 import { serveInspected } from './serve-inspected.ts'
 
 export interface TestGatewayOptions {
@@ -27,6 +28,8 @@ export interface TestGateway {
   /** What `serveInspected` said of each connection. */
   readonly outcomes: (string | null)[]
   readonly abort: AbortController
+  /** As the gateway of a sandbox does it for each of its connections. */
+  setPolicy(policy: Policy): void
   close(): void
 }
 
@@ -37,6 +40,7 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
   const entries: RecordEntry[] = []
   const outcomes: (string | null)[] = []
   const abort = new AbortController()
+  const running = new RunningRequests()
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (stream) => {
     void serveInspected(
       {
@@ -48,6 +52,7 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
         policy: () => policy,
         secrets,
         authority,
+        running,
         recorder: { add: (entry) => entries.push(entry) },
         dial: () => dial(upstreamPort),
         extraRoots: [upstreamRoot],
@@ -57,12 +62,16 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
     ).then((outcome) => outcomes.push(outcome))
   }).listen(0, '127.0.0.1')
   const port = await listening(server)
-  const policy = new CompiledPolicy(options.policy?.(port) ?? { allow: [{ name, ports: [port] }] })
+  let policy = new CompiledPolicy(options.policy?.(port) ?? { allow: [{ name, ports: [port] }] })
   const close = (): void => {
     abort.abort()
     server.close()
   }
-  return { port, entries, secrets, root: authority.certificate, outcomes, abort, close }
+  const setPolicy = (changed: Policy): void => {
+    policy = new CompiledPolicy(changed)
+    running.judge((method, target) => policy.request(name, port, method, target))
+  }
+  return { port, entries, secrets, root: authority.certificate, outcomes, abort, setPolicy, close }
 }
 
 async function dial(port: number): Promise<Socket> {

@@ -1,7 +1,7 @@
 import { finished, type Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
 import type { InspectedConnection } from '../connection.ts'
-import { fail, outgoingOf, prepare, relay, type ExchangeContext } from './exchange.ts'
+import { check, fail, outgoingOf, relay, type ExchangeContext } from './exchange.ts'
 import type { Upgrade } from './http1-server.ts'
 import {
   valuesOf,
@@ -11,11 +11,12 @@ import {
   type UpstreamRequest,
   type UpstreamResponse,
 } from './message.ts'
-import type { PreparedRequest } from './prepare-request.ts'
+import { prepareRequest, type PreparedRequest } from './prepare-request.ts'
 import { scrubHeaders } from './prepare-response.ts'
 import { pump, type Filter } from './pump.ts'
 import { refusalOf, refuse, upstreamFailed } from './refusal.ts'
 import { recordRefusal, recordRequest } from './request-record.ts'
+import type { RunningRequest } from './running-requests.ts'
 import type { Switched } from './upstream-http1.ts'
 import { closeFrame, WebSocketFrames } from './websocket-frames.ts'
 
@@ -26,26 +27,35 @@ const LINGER_MS = 2000
 export async function upgradeExchange(context: ExchangeContext, upgrade: Upgrade): Promise<void> {
   const { connection } = context
   const { inbound, socket } = upgrade
+  let running: RunningRequest | null = null
   let prepared: PreparedRequest | null = null
   let request: UpstreamRequest | null = null
   try {
-    prepared = await prepare(context, inbound)
+    const allowed = check(context, inbound)
+    running = allowed.running
+    prepared = await prepareRequest(connection, inbound, allowed.checked, allowed.named, context.limits)
     if (inbound.hasBody) throw refuse('malformed', 'a request for a WebSocket has no body')
     const outgoing = outgoingOf(prepared)
     // Compressed messages could not be searched for secrets.
     const plain = connection.secrets.empty ? outgoing.headers : without(outgoing.headers, 'sec-websocket-extensions')
     const headers: Headers = [...plain, ['Upgrade', 'websocket']]
-    request = await context.upstream.request({ ...outgoing, headers }, () => undefined)
-    socket.once('close', () => request?.abort())
-    request.end([])
-    const response = await request.response
+    running.throwIfRefused()
+    const sent = await context.upstream.request({ ...outgoing, headers }, () => undefined)
+    request = sent
+    socket.once('close', () => sent.abort())
+    running.stopWith(() => sent.abort())
+    sent.end([])
+    const response = await sent.response
+    running.throwIfRefused()
     if (isSwitched(response)) checkSwitched(connection, response)
     recordRequest(connection, inbound, prepared, response.status)
-    if (isSwitched(response)) await join(connection, upgrade, response)
-    else await relay(context, inbound, request, response)
+    if (isSwitched(response)) await join(connection, upgrade, response, running)
+    else await relay(context, inbound, sent, response)
   } catch (error) {
     request?.abort()
-    fail(context, inbound, prepared, error)
+    fail(context, inbound, prepared, running?.refusal ?? error)
+  } finally {
+    running?.[Symbol.dispose]()
   }
 }
 
@@ -66,11 +76,16 @@ async function join(
   connection: InspectedConnection,
   { socket, head, inbound }: Upgrade,
   response: Switched,
+  running: RunningRequest,
 ): Promise<void> {
   const lines = scrubHeaders(response.headers, connection).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
   const server = response.socket
   socket.once('close', () => server.destroy())
+  running.stopWith((refusal) => {
+    endRefused(connection, inbound, socket, refusal)
+    server.destroy()
+  })
   if (head.length > 0) socket.unshift(head)
   if (response.rest.length > 0) server.unshift(response.rest)
   const filters = filtersFor(connection)
