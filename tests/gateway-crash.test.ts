@@ -68,6 +68,15 @@ test(`a server killed ${KILLS} times during transfers: sandboxes go on, connecti
   })()
   const count = (word: string): number => lines.filter((line) => line.startsWith(word)).length
   await expect.poll(() => count('reads'), { timeout: 20_000 }).toBeGreaterThanOrEqual(4)
+  // What is open is in the record before the server dies, and stays there without an end.
+  const open = async (): Promise<number> => {
+    const { items } = await hearth.eventPage({ sandbox: sandbox.id, limit: 1000 })
+    const ended = new Set(
+      items.flatMap(({ type, data }) => (type === 'network.connection' ? [data['connection']] : [])),
+    )
+    return items.filter(({ type, data }) => type === 'network.opened' && !ended.has(data['connection'])).length
+  }
+  await expect.poll(open, { timeout: 10_000 }).toBe(4)
   for (let kill = 1; kill <= KILLS; kill++) {
     const before = count('reads')
     await server.kill('SIGKILL')
@@ -77,6 +86,7 @@ test(`a server killed ${KILLS} times during transfers: sandboxes go on, connecti
     const { stdout } = await sandbox.exec(`curl -sS http://web.example:${servers.web}/after/${kill}`)
     expect(stdout).toBe(`web web.example:${servers.web} /after/${kill}`)
     expect(await hearth.verifyRecord(sandbox.id)).toMatchObject({ valid: true })
+    expect(await open()).toBeGreaterThanOrEqual(4)
   }
   expect(
     lines

@@ -118,6 +118,9 @@ export const BOUNDS = {
   gatewayNames: 1024,
   /** Connections out of one sandbox at one time; a policy may say fewer. */
   gatewayConnections: 1024,
+  /** When a connection that stays open is written down, and how often how much has passed in it. */
+  connectionOpenedMs: 1000,
+  connectionProgressMs: 60_000,
   /** Commands of one sandbox that have a narrower policy of their own, at one time, and the length of such a policy. */
   narrowedCommands: 256,
   narrowedPolicyBytes: 64 * KiB,

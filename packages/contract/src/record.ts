@@ -12,6 +12,14 @@ interface Reached extends Caused {
   readonly named: boolean
 }
 
+interface Passed extends Reached {
+  /** `opened`: TLS that was looked into. */
+  readonly protocol: 'tcp' | 'tls' | 'opened' | 'http'
+  readonly sentBytes: number
+  readonly receivedBytes: number
+  readonly durationMs: number
+}
+
 /** What happened in a sandbox. Everything that a guest chose is cut to a bounded length before it gets here. */
 export type RecordEntry =
   | (Caused & {
@@ -61,12 +69,15 @@ export type RecordEntry =
       readonly durationMs: number
     })
   | (Caused & { readonly kind: 'file'; readonly path: string; readonly change: 'added' | 'changed' | 'removed' })
-  | (Reached & {
+  /** A connection that stays open for a while, before it ends. */
+  | (Passed & { readonly kind: 'opened'; readonly connection: string })
+  /** What has passed so far in one of those. */
+  | (Passed & { readonly kind: 'progress'; readonly connection: string })
+  /** A connection that has ended. */
+  | (Passed & {
       readonly kind: 'connection'
-      readonly protocol: 'tcp' | 'tls' | 'opened' | 'http'
-      readonly sentBytes: number
-      readonly receivedBytes: number
-      readonly durationMs: number
+      /** What its entries as an open one were told apart by. */
+      readonly connection?: string
       /** Why it could not be made or broke off; null when it ended as it should. */
       readonly failure: string | null
     })

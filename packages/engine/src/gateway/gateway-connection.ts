@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HearthError, OWN_HEARTH_NAME, type Recorder, type Refusal } from '@hearth/contract'
 import { AheadDial } from './dial/ahead-dial.ts'
+import { ConnectionRecord, type Protocol } from './connection-record.ts'
 import type { Dialer } from './dial/dialer.ts'
 import { mayDial } from './dial/may-dial.ts'
 import { dialOwnHearth } from './dial/own-hearth.ts'
@@ -43,17 +44,12 @@ export interface Destination {
 
 const NO_LONGER_REACHED = 'the policy no longer allows the address that was dialed'
 
-type Protocol = 'tcp' | 'tls' | 'opened' | 'http'
-
 /** One connection out of a sandbox, from its first byte to its entry in the record. */
 export class GatewayConnection implements Meter {
   readonly destination: Destination
   readonly #context: GatewayContext
   readonly #abort = new AbortController()
-  readonly #startedAt = performance.now()
-  #protocol: Protocol = 'tcp'
-  #sentBytes = 0
-  #receivedBytes = 0
+  readonly #record: ConnectionRecord
   #refused: Refused | null = null
   readonly #running = new RunningRequests()
   /** To servers whose addresses are dialed, not to the sandbox's own Hearth. */
@@ -64,14 +60,15 @@ export class GatewayConnection implements Meter {
   constructor(context: GatewayContext, destination: Destination) {
     this.#context = context
     this.destination = destination
+    this.#record = new ConnectionRecord(context.recorder, destination)
   }
 
   sent(bytes: number): void {
-    this.#sentBytes += bytes
+    this.#record.sent(bytes)
   }
 
   received(bytes: number): void {
-    this.#receivedBytes += bytes
+    this.#record.received(bytes)
   }
 
   /** Ends it because it is not, or no longer, allowed. */
@@ -109,7 +106,7 @@ export class GatewayConnection implements Meter {
     stream.destroy()
     this.#abort.abort()
     this.#ahead?.discard()
-    this.#record(failure)
+    this.#record.finish(this.#refused, failure)
   }
 
   async #carry(stream: Duplex): Promise<string | null> {
@@ -120,7 +117,7 @@ export class GatewayConnection implements Meter {
     if (this.#ahead?.failure) throw this.#ahead.failure
     const protocol = this.#judge(opening, name)
     if (protocol === null) return null
-    this.#protocol = protocol
+    this.#record.protocol = protocol
     if (protocol === 'opened' || protocol === 'http') return await this.#inspect(stream, protocol === 'opened')
     const socket = await this.#dial()
     const refuse = (): void => void this.#refuse('malformed', 'a request that came in pieces')
@@ -227,27 +224,6 @@ export class GatewayConnection implements Meter {
       })
     }
     return error instanceof Error ? error.message : String(error)
-  }
-
-  #record(failure: string | null): void {
-    const { name, port, process, verdict } = this.destination
-    const { recorder } = this.#context
-    if (this.#refused !== null) {
-      const { refusal, message } = this.#refused
-      recorder.add({ kind: 'refusal', process, name, port, refusal, message })
-    }
-    recorder.add({
-      kind: 'connection',
-      process,
-      name,
-      port,
-      named: verdict.named,
-      protocol: this.#protocol,
-      sentBytes: this.#sentBytes,
-      receivedBytes: this.#receivedBytes,
-      durationMs: performance.now() - this.#startedAt,
-      failure: this.#refused?.message ?? failure,
-    })
   }
 }
 

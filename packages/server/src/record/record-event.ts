@@ -8,6 +8,8 @@ const TYPES = {
   process: 'process.started',
   'process-exit': 'process.exited',
   file: 'file.changed',
+  opened: 'network.opened',
+  progress: 'network.progress',
   connection: 'network.connection',
   request: 'network.request',
   refusal: 'network.refused',

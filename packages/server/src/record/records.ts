@@ -32,7 +32,14 @@ const RETRY_MS = 1000
 /** Sandboxes of which it is remembered whose they are. */
 const MOST_TENANTS = 10_000
 /** What a guest causes, other than what the caller does. */
-const BY_GUEST: ReadonlySet<RecordEntry['kind']> = new Set(['connection', 'request', 'refusal', 'file'])
+const BY_GUEST: ReadonlySet<RecordEntry['kind']> = new Set([
+  'opened',
+  'progress',
+  'connection',
+  'request',
+  'refusal',
+  'file',
+])
 /** They have a rate of their own: who starts many does not hide what else he does. */
 const PROCESSES: ReadonlySet<RecordEntry['kind']> = new Set(['process', 'process-exit'])
 

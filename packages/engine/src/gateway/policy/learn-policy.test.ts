@@ -109,6 +109,8 @@ describe('a policy that is learned from a record', () => {
         connection('api.test', 443, { protocol: 'opened' }),
         connection('db.test', 5432),
         connection('db.test', 5433),
+        // What a connection says of itself while it is open needs nothing that its end does not.
+        ...['network.opened', 'network.progress'].map((type) => ({ ...connection('open.test', 22), type })),
         connection('quiet.test', 443, { sentBytes: 0, receivedBytes: 0 }),
         { type: 'command.started', data: { process: 1 } },
       ],
