@@ -18,7 +18,16 @@ export async function measureWorkspaces({ hearth }: { readonly hearth: Hearth })
     const path = makeRepository(root)
     await using store = await openStore({ url: `sqlite:${join(root, 'state.db')}` })
     const ignore = (): void => undefined
-    const parts = { store, hearth, hostId: 'bench', leaseMs: 30_000, underWay: new Map(), step: ignore, report: ignore }
+    const parts = {
+      store,
+      hearth,
+      hostId: 'bench',
+      leaseMs: 30_000,
+      underWay: new Map(),
+      step: ignore,
+      storeShare: () => Promise.resolve(0),
+      report: ignore,
+    }
     const { repositories, workspaces } = new WorkspaceServices(parts)
     const { id: tenantId } = await store.tenants.create({ name: 'bench' })
     const caller = {

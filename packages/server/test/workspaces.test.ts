@@ -49,7 +49,10 @@ describe('a workspace', () => {
     const found = await status(workspace.id)
     expect(found).toMatchObject({ dirty: true, unpushed: true })
     expect(found.files.map(({ path }) => path).toSorted()).toEqual(['README.md', 'evil', 'new.txt', 'src/run.sh'])
-    expect(found.skipped).toEqual([{ path: 'pipe', reason: 'it is neither a file nor a link' }])
+    expect(found.skipped).toEqual([
+      { path: 'pipe', reason: 'it is neither a file nor a link' },
+      { path: `.git/refs/heads/${workspace.branch}`, reason: expect.stringContaining('commits that are nowhere else') },
+    ])
 
     const wish = { message: 'change it', author: { name: 'A', email: 'a@example.invalid' } }
     const { commit, created } = await server.plane.workspaces.commit(caller, workspace.id, wish, CALL)
@@ -152,5 +155,37 @@ describe('a workspace', () => {
     expect(Buffer.from(patch, 'base64').toString()).toContain('+changed')
     await expect(server.create({ workspace: dirty.id })).rejects.toMatchObject({ code: 'workspace_evicted' })
     expect(server.problems).toEqual([])
+  })
+
+  it.each([
+    ['a stash', 'echo x >README.md; git stash -q', '.git/refs/stash'],
+    [
+      'a commit on another branch',
+      'git switch -qc o; git commit -qm o --allow-empty; git switch -q -',
+      '.git/refs/heads/o',
+    ],
+    ['packed branches', 'git commit -qm o --allow-empty; git pack-refs --all; git reset -q HEAD~1', '.git/packed-refs'],
+    ['a commit without a branch', 'git switch -q --detach; git commit -qm o --allow-empty', '.git/HEAD'],
+    ['a file that is too large', 'truncate -s 101M large', 'large'],
+    ['a name that is no text', 'touch "$(printf \'a\\377b\')"', 'a\ufffdb'],
+  ])('is never evicted with %s, of which a patch saves nothing', async (_what, command, path) => {
+    const { id } = await make()
+    const sandbox = await server.create({ workspace: id })
+    await server.run(sandbox.id, `exec 2>&1; ${command}`)
+    await server.plane.delete(caller, sandbox.id)
+    expect((await status(id)).skipped.map((each) => each.path)).toEqual([path])
+    const { workspaces } = await server.plane.workspaces.collect(caller, { unusedMs: 0, dirty: true })
+    expect(workspaces.map((each) => each.id)).not.toContain(id)
+    expect(await server.plane.workspaces.get(caller, id)).toMatchObject({ state: 'ready' })
+    await server.plane.workspaces.remove(caller, id)
+  })
+
+  it('is evicted with a pipe in it, which holds nothing, and with a branch of a commit that the host has', async () => {
+    const { id } = await make()
+    const sandbox = await server.create({ workspace: id })
+    await server.run(sandbox.id, 'mkfifo pipe; git branch other; git tag here')
+    await server.plane.delete(caller, sandbox.id)
+    const { workspaces } = await server.plane.workspaces.collect(caller, { unusedMs: 0 })
+    expect(workspaces).toContainEqual({ id, rescued: false })
   })
 })

@@ -72,7 +72,7 @@ export const workspaceStatusSchema = z
     unpushed: z.boolean(),
     /** Since the base. */
     files: z.array(changedFileSchema),
-    /** What is in it and cannot be in a commit, with the reason. */
+    /** What is in it and cannot be in a commit, with the reason: also commits that were made inside and are nowhere else. */
     skipped: z.array(z.object({ path: z.string(), reason: z.string() })),
   })
   .meta({ id: 'WorkspaceStatus' })

@@ -67,6 +67,8 @@ export interface LocalControlPlaneOptions {
   /** What happens in sandboxes is told there; the same that the engine tells. Default: one of its own. */
   readonly records?: Records
   readonly housekeeping?: HousekeepingOptions
+  /** How full the store is, from 0 to 1: beyond some of it workspaces are given up. Default: what its file system says. */
+  readonly storeShare?: () => Promise<number>
 }
 
 /** The control plane of one host: the rows of the store and the machines of the engine, kept in agreement. */

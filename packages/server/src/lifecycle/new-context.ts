@@ -1,4 +1,5 @@
 import { Records } from '../record/records.ts'
+import { usedShare } from '../workspaces/collecting.ts'
 import { WorkspaceServices } from '../workspaces/workspace-services.ts'
 import { Admission, measureHost } from './admission.ts'
 import type { Context } from './context.ts'
@@ -19,6 +20,7 @@ export function newContext(options: LocalControlPlaneOptions, hostId: string): C
     silentMs = SILENT_MS,
     onProblem: report = () => undefined,
     onStep: step = () => undefined,
+    storeShare = async () => await usedShare(hearth.paths),
   } = options
   const underWay: Context['underWay'] = new Map()
   const context: Context = {
@@ -44,7 +46,7 @@ export function newContext(options: LocalControlPlaneOptions, hostId: string): C
     volumesInWork: new Set(),
     // Checkouts that workspaces are copied of are nobody's but the server's.
     volumeOwners: [async () => (await store.seeds.ofHost(hostId, ['making', 'ready', 'deleting'])).map(({ id }) => id)],
-    workspaces: new WorkspaceServices({ store, hearth, hostId, leaseMs, underWay, step, report }),
+    workspaces: new WorkspaceServices({ store, hearth, hostId, leaseMs, underWay, step, report, storeShare }),
     step,
     report,
   }

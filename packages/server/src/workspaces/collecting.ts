@@ -1,7 +1,7 @@
 import { HearthError, type Collected, type CollectRequest } from '@hearth/contract'
-import { storeSpace } from '@hearth/engine'
+import { storeSpace, type HostPaths } from '@hearth/engine'
 import type { WorkspaceRecord } from '../state/index.ts'
-import { evictWorkspace } from './evicting.ts'
+import { evictWorkspace, mayGo } from './evicting.ts'
 import { emptyRepository } from './removing.ts'
 import { removeSeed } from './seeds.ts'
 import type { WorkspaceContext } from './workspace-context.ts'
@@ -32,12 +32,15 @@ export async function collect(
   return await collectWithin(context, { tenantId, unusedMs, dirty, workspaces, dryRun })
 }
 
+/** The share of the store that is used, from 0 to 1. */
+export async function usedShare(paths: HostPaths): Promise<number> {
+  const { blocks, bavail } = await storeSpace(paths)
+  return 1 - bavail / blocks
+}
+
 /** Makes room where the store is nearly full, whosever it is: least valuable first. */
 export async function relievePressure(context: WorkspaceContext): Promise<void> {
-  const share = async (): Promise<number> => {
-    const { blocks, bavail } = await storeSpace(context.hearth.paths)
-    return 1 - bavail / blocks
-  }
+  const { storeShare: share } = context
   if ((await share()) < PRESSURE.clean) return
   const common = {
     tenantId: null,
@@ -87,14 +90,16 @@ async function giveUp(
   try {
     return await context.turns.of(record.id, async () => {
       if (!dryRun) return await evictWorkspace(context, record, { dirty })
-      const { unpushed } = await treeState(context, record)
-      return unpushed && !dirty ? null : unpushed
+      const state = await treeState(context, record)
+      return mayGo(state, dirty) ? state.unpushed : null
     })
   } catch (error) {
     // A sandbox has it by now, or somebody removed it.
     if (HearthError.isInstance(error) && (error.code === 'workspace_in_use' || error.code === 'volume_not_found'))
       return null
-    throw error
+    // One that cannot be looked at or saved stays, and does not keep the others from going.
+    context.report(`workspace ${record.id} cannot be given up`, error)
+    return null
   }
 }
 

@@ -4,7 +4,7 @@ import { HearthError } from '@hearth/contract'
 import { readChanges } from '@hearth/engine/git'
 import type { WorkspaceRecord } from '../state/index.ts'
 import { cacheOf, rescuedFile, type WorkspaceContext } from './workspace-context.ts'
-import { PATCH, treeState } from './workspace-tree.ts'
+import { PATCH, treeState, type TreeState } from './workspace-tree.ts'
 
 export interface Eviction {
   /** Also one with changes that nobody has elsewhere. */
@@ -23,8 +23,9 @@ export async function evictWorkspace(
   const { store } = context
   const evicting = await store.workspaces.moveFree(record.id, 'evicting')
   try {
-    const { unpushed, tree } = await treeState(context, evicting)
-    if (unpushed && !dirty) {
+    const state = await treeState(context, evicting)
+    const { unpushed, tree } = state
+    if (!mayGo(state, dirty)) {
       await store.workspaces.move(record.id, 'ready')
       return null
     }
@@ -35,6 +36,11 @@ export async function evictWorkspace(
     await backToReady(context, record)
     throw error
   }
+}
+
+/** Never one of which a patch would not save all: files that no commit can hold, and commits that its sandboxes made. */
+export function mayGo({ unpushed, unsaved }: TreeState, dirty: boolean): boolean {
+  return !unsaved && (dirty || !unpushed)
 }
 
 /** The second half, which a restarted server repeats from the beginning where nothing was saved yet. */

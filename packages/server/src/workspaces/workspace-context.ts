@@ -10,6 +10,8 @@ export interface WorkspaceContext extends Pick<
   'store' | 'hearth' | 'hostId' | 'leaseMs' | 'underWay' | 'step' | 'report'
 > {
   readonly turns: Turns
+  /** How full the store is, from 0 to 1. */
+  readonly storeShare: () => Promise<number>
 }
 
 type WithHearth = Pick<WorkspaceContext, 'hearth'>

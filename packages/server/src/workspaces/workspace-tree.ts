@@ -1,24 +1,44 @@
 import { BOUNDS, HearthError } from '@hearth/contract'
+import type { StillCopy, VolumeChange } from '@hearth/engine'
 import type { WorkspaceRecord } from '../state/index.ts'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { treeOf } from './git/commit.ts'
+import { guestCommits } from './git/guest-refs.ts'
 import { writeStillTree, type WrittenTree } from './git/still-tree.ts'
 import { cacheOf, repositoryDirectory, type WorkspaceContext } from './workspace-context.ts'
 
 /** The files of a workspace as they are at this instant, as a tree in the cache of its repository. */
 export async function writeWorkspaceTree(
   context: WorkspaceContext,
-  { volumeId, seedId, repositoryId, base, id }: WorkspaceRecord,
+  record: WorkspaceRecord,
   signal?: AbortSignal,
 ): Promise<WrittenTree> {
+  return await readWorkspace(context, record, signal, async (tree) => await tree())
+}
+
+type Reader<Result> = (
+  tree: () => Promise<WrittenTree>,
+  directory: string,
+  still: StillCopy,
+  changes: readonly VolumeChange[],
+) => Promise<Result>
+
+async function readWorkspace<Result>(
+  context: WorkspaceContext,
+  { volumeId, seedId, repositoryId, base, id }: WorkspaceRecord,
+  signal: AbortSignal | undefined,
+  read: Reader<Result>,
+): Promise<Result> {
   if (seedId === null) throw new HearthError('internal', `workspace ${id} has nothing that it could be compared with`)
   const { volumes } = context.hearth
   const given = signal === undefined ? {} : { signal }
   await using still = await volumes.still(volumeId)
   const changes = await volumes.changes(still, seedId, given)
   const scratch = join(repositoryDirectory(context, repositoryId), `scratch-${randomUUID()}`)
-  return await writeStillTree(cacheOf(context, repositoryId).directory, base, still, changes, { scratch, ...given })
+  const { directory } = cacheOf(context, repositoryId)
+  const tree = (): Promise<WrittenTree> => writeStillTree(directory, base, still, changes, { scratch, ...given })
+  return await read(tree, directory, still, changes)
 }
 
 /** What is known of the changes of a workspace. */
@@ -34,10 +54,14 @@ export async function treeState(
   record: WorkspaceRecord,
   signal?: AbortSignal,
 ): Promise<TreeState> {
-  const written = await writeWorkspaceTree(context, record, signal)
-  const { directory } = cacheOf(context, record.repositoryId)
-  const dirty = written.tree !== (await treeOf(directory, record.head ?? record.base))
-  return { ...written, dirty, unpushed: dirty || (record.head !== null && record.pushed?.commit !== record.head) }
+  return await readWorkspace(context, record, signal, async (tree, directory, still, changes) => {
+    const written = await tree()
+    const inside = await guestCommits(directory, still, changes)
+    const dirty = written.tree !== (await treeOf(directory, record.head ?? record.base))
+    const unpushed = dirty || (record.head !== null && record.pushed?.commit !== record.head)
+    const skipped = [...written.skipped, ...inside].slice(0, BOUNDS.workspaceSkipped)
+    return { ...written, skipped, unsaved: written.unsaved || inside.length > 0, dirty, unpushed }
+  })
 }
 
 export const PATCH = { mostBytes: BOUNDS.workspacePatchBytes } as const

@@ -15,12 +15,15 @@ export interface WrittenTree {
   readonly tree: string
   /** What cannot be in a commit. */
   readonly skipped: readonly Skipped[]
+  /** Some of that holds what would be lost with the files: a pipe or a socket does not. */
+  readonly unsaved: boolean
 }
 
 interface Sorted {
   readonly removed: string[]
   readonly files: (VolumeChange & { readonly tree: string })[]
   readonly skipped: Skipped[]
+  unsaved: boolean
 }
 
 /**
@@ -39,12 +42,12 @@ export async function writeStillTree(
   const files = sorted.files.filter(({ tree }) => !ignored.has(tree))
   requireBounded(files)
   const branch = `hearth-${randomUUID()}`
-  const { removed, skipped } = sorted
+  const { removed, skipped, unsaved } = sorted
   const input = importOf(still, files, (entries) => commitCommands({ branch, base, removed, entries }))
   const call = { directory, input, ...(options.signal === undefined ? {} : { signal: options.signal }) }
   const commit = (await git(['fast-import', '--quiet', '--done'], call)).toString().trim()
   const tree = await git(['rev-parse', '--verify', `${commit}^{tree}`], { directory })
-  return { tree: tree.toString().trim(), skipped }
+  return { tree: tree.toString().trim(), skipped, unsaved }
 }
 
 /** Content first, as it is read; then the commit that names it. */
@@ -80,7 +83,7 @@ async function* blobOf(still: StillCopy, { name, tree }: VolumeChange & { readon
 
 /** What a commit can hold, what goes from it, and what it cannot hold. The repository of the guest is nobody's business. */
 function sortChanges(changes: readonly VolumeChange[]): Sorted {
-  const sorted: Sorted = { removed: [], files: [], skipped: [] }
+  const sorted: Sorted = { removed: [], files: [], skipped: [], unsaved: false }
   for (const change of changes) {
     const name = Buffer.from(change.name)
     const text = name.toString('utf8')
@@ -88,6 +91,7 @@ function sortChanges(changes: readonly VolumeChange[]): Sorted {
     const tree = Buffer.from(text).equals(name) ? treePath(text) : null
     const reason = skipReason(change, tree, text)
     if (reason !== null) {
+      if (reason !== '' && change.change !== 'removed' && change.type !== 'other') sorted.unsaved = true
       if (reason !== '' && sorted.skipped.length < BOUNDS.workspaceSkipped) sorted.skipped.push({ path: text, reason })
       continue
     }
