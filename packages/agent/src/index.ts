@@ -13,7 +13,7 @@ export type {
   ResumeOptions,
 } from './loop/options.ts'
 export type { DelegateOptions, SandboxMaker } from './delegate/delegate-options.ts'
-export { budgetOf } from './budget/budget.ts'
+export { budgetOf, requirePrice } from './budget/budget.ts'
 export { resultOf } from './loop/result.ts'
 export { SharedBudget, type Reservation, type Use } from './budget/shared-budget.ts'
 export type { Changes } from './changes/changes.ts'

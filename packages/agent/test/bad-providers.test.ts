@@ -46,7 +46,16 @@ describe('a provider that', () => {
       },
     })
     expect(result.reason).toBe('submitted')
-    expect(events.filter(({ type }) => type === 'model_failed')).toHaveLength(2)
+    const failed = events.filter((event) => event.type === 'model_failed')
+    expect(failed).toHaveLength(2)
+    // What broke off was paid for: nobody says how much, so that it is counted by its length.
+    const used = failed.map(({ usage, dollars = 0 }) => [usage?.inputTokens ?? 0, dollars] as const)
+    for (const [tokens, dollars] of used) {
+      expect(tokens).toBeGreaterThan(500)
+      expect(dollars).toBeGreaterThan(0)
+    }
+    expect(result.tokens).toBeGreaterThan(used.reduce((sum, [tokens]) => sum + tokens, 0))
+    expect(result.dollars).toBeGreaterThan(used.reduce((sum, [, dollars]) => sum + dollars, 0))
   })
 
   it('breaks off for ever', async () => {
@@ -55,6 +64,24 @@ describe('a provider that', () => {
     })
     expect(result).toMatchObject({ reason: 'model_failed', steps: 1, diff: { available: true } })
     expect(server.requests).toHaveLength(4)
+  })
+
+  it('does not count has its tokens counted by their length', async () => {
+    const program: ModelProgram = ({ observations: seen }) => ({
+      ...(seen.length === 0 ? bash(`: ${'x'.repeat(3500)}`) : SUBMIT),
+      inputTokens: 0,
+      outputTokens: 0,
+    })
+    const { events } = await live(program)
+    const [first] = events.filter((event) => event.type === 'model_replied')
+    expect(first?.usage.inputTokens).toBeGreaterThan(500)
+    expect(first?.usage.outputTokens).toBeGreaterThan(900)
+    expect(first?.usage.outputTokens).toBeLessThan(1200)
+  })
+
+  it('takes little is asked for a quarter of that at the most', async () => {
+    const { server } = await live(() => SUBMIT, { contextTokens: 8000 })
+    expect(server.requests.map((body) => body['max_tokens'])).toEqual(server.requests.map(() => 2000))
   })
 
   it('is overloaded is waited for as long as it asks', async () => {

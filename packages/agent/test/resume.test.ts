@@ -116,6 +116,33 @@ describe('an agent that dies', () => {
   })
 })
 
+it('a run that is taken up counts money by the price that was given at its beginning', async () => {
+  await using sandbox = await hearth.create({ rung: 'simulated' })
+  const usage = { inputTokens: 1000, outputTokens: 0 }
+  const script = [
+    { calls: [{ tool: 'bash', input: { command: 'echo x > x' } }], usage },
+    { calls: [{ tool: 'submit', input: { summary: '' } }], usage },
+  ]
+  const log = new MemoryEventLog()
+  const stateDirectory = join(directory, 'priced')
+  const given = { sandbox, stateDirectory, model: new ScriptedModel(script, 'dear:one') }
+  const prices = { 'dear:one': { input: 1000, output: 0 } }
+  const begin = {
+    ...given,
+    prices,
+    task: 'Spend.',
+    workdir: '/tmp',
+    budget: { dollars: 9 },
+    log: mortal(log, 4, 'after'),
+  }
+  const first = await startAgent(begin)
+  await expect(first.result).rejects.toThrow('dead')
+  const other = { ...given, model: new ScriptedModel(script, 'other:one') }
+  await expect(resumeAgent({ ...other, log })).rejects.toThrow(/no price for other:one/)
+  const run = await resumeAgent({ ...given, log })
+  expect(await run.result).toMatchObject({ reason: 'submitted', dollars: 2 })
+})
+
 async function liveTwice(
   at: number,
   when: 'before' | 'after',

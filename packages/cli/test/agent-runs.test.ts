@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -94,6 +94,20 @@ describe('hearth agent with a server', () => {
     expect(await hearth.run(['agent', 'show', 'zzzz'])).toMatchObject({ code: 1 })
   })
 
+  it('leaves a sandbox of which no patch can be made, and says how to get the files', async () => {
+    const { hearth } = place
+    const model = script('large.json', bash('echo kept > small; head -c 60000000 /dev/urandom > large'), SUBMIT)
+    const { code, stderr } = await hearth.run(agent(model))
+    expect(code).toBe(0)
+    const [, id = '', until = ''] = /sandbox (\S+) was left as it is, until (\S+);/.exec(stderr) ?? []
+    expect(Date.parse(until)).toBeGreaterThan(Date.now())
+    expect(stderr).toContain(`hearth cp ${id}:/workspace DIRECTORY`)
+    const files = join(directory, 'rescued')
+    await hearth.run(['cp', `${id}:/workspace`, files])
+    expect(readFileSync(join(files, 'small'), 'utf8')).toBe('kept\n')
+    await hearth.run(['rm', id])
+  })
+
   it('is resumed when it was killed, and loses nothing', async () => {
     const { hearth } = place
     const slow = bash('echo begun >> marks; sleep 30')
@@ -105,6 +119,14 @@ describe('hearth agent with a server', () => {
       code: 1,
       stderr: expect.stringContaining('is worked on by'),
     })
+    const state = join(hearth.home, 'agents', id)
+    renameSync(state, `${state}-away`)
+    expect(await hearth.run(['agent', 'resume', id, '--force'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is not known here'),
+    })
+    rmSync(state, { recursive: true })
+    renameSync(`${state}-away`, state)
     const { code, stdout, stderr } = await hearth.run(['agent', 'resume', id, '--force'])
     expect(stderr).toMatch(/! goes on\n {2}interrupted: /)
     expect(code).toBe(0)
@@ -193,8 +215,12 @@ describe('hearth agent --delegate with a server', () => {
     const { hearth } = place
     // The sub-agent follows the same script: it has no such tool, and goes on to what takes long.
     const model = script('given.json', giving({ ...task, machine: 'fork' }), bash('sleep 20'), EDIT, SUBMIT)
+    const before = (await runs())[0]?.id
     const { child } = hearth.start(agent(model, '--verify', 'sh test.sh', '--delegate'))
-    const busy = async (): Promise<boolean> => ((await runs())[0]?.events ?? 0) >= 10
+    const busy = async (): Promise<boolean> => {
+      const [run] = await runs()
+      return run !== undefined && run.id !== before && run.events >= 10
+    }
     await expect.poll(busy, { timeout: 20_000 }).toBe(true)
     const id = (await runs())[0]?.id ?? ''
     child.kill('SIGKILL')

@@ -65,6 +65,20 @@ describe('hearth agent', () => {
     expect(stdout).toContain('+echo hello')
   })
 
+  it('writes all files to this machine when no patch can be made of them', async () => {
+    const large = join(directory, 'large.json')
+    const command = 'echo kept > small; head -c 60000000 /dev/urandom > large'
+    const replies = [{ calls: [{ tool: 'bash', input: { command } }] }, SCRIPT[2]]
+    writeFileSync(large, JSON.stringify(replies))
+    const words = args.map((word) => (word.startsWith('scripted:') ? `scripted:${large}` : word))
+    const { code, stdout, stderr } = await hearth.run([...words])
+    expect([code, stdout]).toEqual([0, ''])
+    expect(stderr).toMatch(/there is no patch: git wrote more than \d+ bytes/)
+    const [, file = ''] = /all files were written to (\S+\.tar)$/m.exec(stderr) ?? []
+    const found = execFileSync('tar', ['--extract', '--to-stdout', '--wildcards', '--file', file, '*small'])
+    expect(found.toString()).toBe('kept\n')
+  })
+
   it('counts what a model costs by the price that is given', async () => {
     const dear = join(directory, 'dear.json')
     const usage = { inputTokens: 1000, outputTokens: 100 }

@@ -130,6 +130,26 @@ describe('hearth agent --best-of', () => {
     expect(code).toBe(1)
   })
 
+  it('gives each attempt what all may use, and refuses a limit in money that means nothing', async () => {
+    const limits = ['--max-steps', '100', '--max-tokens', '9000000', '--max-time', '3h', '--max-cost', '7']
+    const words = [...task, '--best-of', '2', '--model', script('limits.json', 'hello'), '--json']
+    const { stdout } = await hearth.run([...words, ...limits])
+    const budgets = stdout
+      .trim()
+      .split('\n')
+      .flatMap((line) => {
+        const { type, budget } = JSON.parse(line) as { type: string; budget?: object }
+        return type === 'started' ? [budget] : []
+      })
+    const budget = { steps: 100, tokens: 9_000_000, dollars: 7, wallTimeMs: 3 * 3_600_000 }
+    expect(budgets).toEqual([budget, budget])
+    for (const option of ['--model', '--judge-model']) {
+      const model = ['--model', script('limits.json', 'hello'), option, 'openai-compatible:http://127.0.0.1:1#x']
+      const { code, stderr } = await hearth.run([...task, '--best-of', '2', ...model, '--max-cost', '2'])
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]*no price for openai-compatible/)])
+    }
+  })
+
   it('refuses what is only for several attempts', async () => {
     const { code, stderr } = await hearth.run([...task, '--model', script('a.json', 'hello'), '--judge-model', 'x:y'])
     expect([code, stderr]).toEqual([1, expect.stringContaining('--judge-model is for several attempts')])

@@ -130,6 +130,15 @@ export const BOUNDS = {
   runEventBytes: 16 * MiB,
   /** Events that are appended at once. */
   runBatch: 1000,
+  /** Files of a working directory that changes are counted in, and their content: without `.git` and without what is ignored. */
+  agentFiles: 200_000,
+  agentFileBytes: 1 * GiB,
+  /** Of what changes are counted in, with everything that is left out: entries, their content, and the bytes of all names. */
+  agentArchiveEntries: 2_000_000,
+  agentArchiveBytes: 64 * GiB,
+  agentArchiveNameBytes: 256 * MiB,
+  /** The index of a repository, which names the files that are tracked although they are ignored. */
+  agentIndexBytes: 64 * MiB,
   /** A patch that is kept with its run, and the changed files that are listed with it. */
   runPatchBytes: 8 * MiB,
   runFiles: 1000,

@@ -35,6 +35,13 @@ export const MODEL_FAILURES = ['rate_limited', 'server_error', 'disconnected', '
 export type ModelFailureKind = (typeof MODEL_FAILURES)[number]
 
 const count = z.int().min(0)
+const dollarsPerMillion = z.number().min(0)
+const priceSchema = z.strictObject({
+  input: dollarsPerMillion,
+  output: dollarsPerMillion,
+  cachedInput: dollarsPerMillion.exactOptional(),
+  cacheWrite: dollarsPerMillion.exactOptional(),
+})
 const usageSchema = z.strictObject({
   inputTokens: count,
   cachedInputTokens: count,
@@ -104,6 +111,8 @@ const ownBodySchema = z.discriminatedUnion('type', [
     base: z.union([z.strictObject({ commit: z.string() }), z.strictObject({ missing: z.string() })]),
     /** What it may do, and give on to sub-agents. Without one: what its process lets it do, and nothing is given on. */
     grant: grantSchema.exactOptional(),
+    /** What the model costs, in dollars for a million tokens: for whoever goes on with it. Without one its cost is not counted. */
+    price: priceSchema.exactOptional(),
   }),
   /** The run goes on as another one, in a fork of its sandbox. What came before is of the parent, up to its event `seq`. */
   z.strictObject({
@@ -126,6 +135,9 @@ const ownBodySchema = z.discriminatedUnion('type', [
     kind: z.enum(MODEL_FAILURES),
     message: z.string(),
     retryInMs: z.number().nullable(),
+    /** What had been used of a reply that broke off, as far as it can be told. */
+    usage: usageSchema.exactOptional(),
+    dollars: z.number().min(0).exactOptional(),
   }),
   z.strictObject({
     type: z.literal('model_replied'),

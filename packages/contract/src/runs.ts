@@ -84,11 +84,12 @@ function spentAfter({ spent, lastAt, state }: RunProgress, event: AgentEvent): S
   const passes = lastAt !== null && !TAKEN_UP.has(event.type) && state === 'running'
   // What a sub-agent uses is used by the run that it works for.
   const happened = event.type === 'sub_agent' ? event.event : event
-  const replied = happened.type === 'model_replied' ? happened : null
+  const used = happened.type === 'model_replied' || happened.type === 'model_failed' ? happened : null
+  const { inputTokens = 0, outputTokens = 0 } = used?.usage ?? {}
   return {
     steps: spent.steps + (happened.type === 'model_called' ? 1 : 0),
-    tokens: spent.tokens + (replied === null ? 0 : replied.usage.inputTokens + replied.usage.outputTokens),
-    dollars: spent.dollars + (replied?.dollars ?? 0),
+    tokens: spent.tokens + inputTokens + outputTokens,
+    dollars: spent.dollars + (used?.dollars ?? 0),
     wallTimeMs: spent.wallTimeMs + (passes ? Math.max(0, event.at - lastAt) : 0),
   }
 }

@@ -12,14 +12,18 @@ const DEFAULTS = { steps: 60, tokens: 5_000_000, dollars: 5, wallTimeMs: 60 * 60
 
 /** The limits of a run. A limit in money for a model without a price would never be reached, so that it is refused. */
 export function budgetOf(given: Partial<BudgetLimits>, model: string, prices: Prices): BudgetLimits {
+  const { dollars = null } = given
+  requirePrice(model, { dollars }, prices)
   const priced = priceOf(model, prices) !== null
-  if (typeof given.dollars === 'number' && !priced) {
-    throw new HearthError('invalid_request', `there is no price for ${model}, so that a limit in money means nothing`, {
-      suggestion: 'Give its price (`--price NAME=IN/OUT`), or limit steps, tokens and time.',
-    })
-  }
   const limits = { ...DEFAULTS, ...(priced ? {} : { dollars: null }), ...given }
   return parseInput(budgetLimitsSchema, limits, 'budget')
+}
+
+export function requirePrice(model: string, { dollars }: Pick<BudgetLimits, 'dollars'>, prices: Prices): void {
+  if (dollars === null || priceOf(model, prices) !== null) return
+  throw new HearthError('invalid_request', `there is no price for ${model}, so that a limit in money means nothing`, {
+    suggestion: 'Give its price (`--price NAME=IN/OUT`), or limit steps, tokens and time.',
+  })
 }
 
 type Part = 'steps' | 'tokens' | 'cost' | 'wall_time'

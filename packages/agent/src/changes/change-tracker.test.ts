@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Sandbox } from '@hearth/contract'
@@ -106,10 +106,55 @@ describe('changes of a working directory', () => {
     expect(files.map(({ path }) => path)).toEqual(['absolute', 'plain'])
   })
 
+  it('hold what is tracked although it is ignored, in any version of an index', async () => {
+    for (const version of ['2', '4']) {
+      const place = join(directory, `tracked-${version}`)
+      mkdirSync(join(place, 'build/deep'), { recursive: true })
+      const run = (...args: string[]): void => void execFileSync('git', args, { cwd: place })
+      for (const path of ['build/kept', 'build/deep/kept-too', 'plain', '.gitignore'])
+        writeFileSync(join(place, path), path === '.gitignore' ? 'build/\n' : 'one\n')
+      run('init', '--quiet')
+      run('add', '--force', '.')
+      run('update-index', '--index-version', version)
+      const index = { path: './.git/index', content: readFileSync(join(place, '.git/index')) }
+      const before = [index, { path: '.gitignore', content: 'build/\n' }, { path: 'build/kept', content: 'one\n' }]
+      const { files } = await difference(before, [
+        index,
+        { path: '.gitignore', content: 'build/\n' },
+        { path: 'build/kept', content: 'two\n' },
+        { path: 'build/deep/kept-too', content: 'two\n' },
+        { path: 'build/made', content: 'x' },
+      ])
+      expect(files.map(({ path }) => path)).toEqual(['build/deep/kept-too', 'build/kept'])
+    }
+  })
+
+  it('take no harm from an index that is none', async () => {
+    const header = Buffer.from('DIRC\0\0\0\x02\xff\xff\xff\xff', 'latin1')
+    for (const content of [header, Buffer.concat([header, Buffer.alloc(200, 0x41)]), Buffer.from('DIRC')]) {
+      const { files } = await difference([{ path: '.git/index', content }], [{ path: ':(top)new', content: 'x' }])
+      expect(files.map(({ path }) => path)).toEqual([':(top)new'])
+    }
+  })
+
+  it('are counted without what is ignored, however much of it there is', async () => {
+    const limits = { entries: 3, bytes: 10 }
+    const ignored = Array.from({ length: 5 }, (_, index) => ({ path: `out/${index}`, content: 'x'.repeat(20) }))
+    // The rules may come after what they are about.
+    const base = [{ path: '.git/objects/pack/p', content: 'x'.repeat(100) }, ...ignored, { path: 'a', content: 'a\n' }]
+    const rules = { path: '.gitignore', content: 'out/\n' }
+    await using tracker = await ChangeTracker.open(null, limits)
+    const commit = await tracker.begin(sandboxOf([...base, rules]), '/w')
+    const after = sandboxOf([...ignored, { path: 'a', content: 'b\n' }, rules])
+    expect((await tracker.changes(commit, after, '/w')).files.map(({ path }) => path)).toEqual(['a'])
+    const tree = execFileSync('git', ['--git-dir', tracker.directory, 'ls-tree', '-r', '--name-only', commit])
+    expect(tree.toString()).toBe('.gitignore\na\n')
+  })
+
   it('are refused when there are too many, and say so', async () => {
     await using tracker = await ChangeTracker.open(null, { entries: 3, bytes: 10 })
     const many = Array.from({ length: 5 }, (_, index) => ({ path: `file-${index}`, content: 'x' }))
-    await expect(tracker.begin(sandboxOf(many), '/w')).rejects.toThrow(/cannot be read: .*more than 3 entries/)
+    await expect(tracker.begin(sandboxOf(many), '/w')).rejects.toThrow(/cannot be read: .*more than 3 files/)
     await expect(tracker.begin(sandboxOf([{ path: 'big', content: 'x'.repeat(11) }]), '/w')).rejects.toThrow(
       /cannot be read/,
     )

@@ -1,20 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Sandbox } from '@hearth/contract'
-import { commitCommands, ensureBareRepository, git, IgnoreRules, type TreeEntry } from '@hearth/engine/git'
+import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
+import { commitCommands, ensureBareRepository, git, IgnoreRules, treePath, type TreeEntry } from '@hearth/engine/git'
 import { changesBetween, type Changes } from './changes.ts'
-import { TreeImport } from './tree-import.ts'
+import { TreeImport, TreeTooLarge, type TreeLimits } from './tree-import.ts'
 
 export interface ChangeLimits {
-  /** Files of the working directory. Default 200,000. */
+  /** Files of the working directory that are not ignored. Default 200,000. */
   readonly entries?: number
   /** Their content. Default 1 GiB. */
   readonly bytes?: number
 }
 
-const DEFAULTS = { entries: 200_000, bytes: 1024 * 1024 * 1024 } as const
+/** A directory with more than this is read for its names first, so that nothing is taken in which is ignored. */
+const AT_ONCE: TreeLimits = { entries: 20_000, bytes: 128 * 1024 * 1024 }
+
+type Archive = () => AsyncIterable<Uint8Array>
 
 /**
  * Knows what a working directory was, and so what changed in it. The knowledge is a git repository on the host: whatever runs in the
@@ -25,13 +28,14 @@ export class ChangeTracker implements AsyncDisposable {
   /** Its directory goes when it is disposed of. */
   readonly temporary: boolean
   readonly #rules: IgnoreRules
-  readonly #limits: Required<ChangeLimits>
+  readonly #limits: TreeLimits
+  #isLarge = false
 
   private constructor(directory: string, temporary: boolean, limits: ChangeLimits) {
     this.#directory = directory
     this.temporary = temporary
     this.#rules = new IgnoreRules(directory, join(directory, 'hearth-ignore'))
-    this.#limits = { ...DEFAULTS, ...limits }
+    this.#limits = { entries: BOUNDS.agentFiles, bytes: BOUNDS.agentFileBytes, ...limits }
   }
 
   /** In a directory that is kept, so that a run can be taken up by another process; without one, in a temporary one. */
@@ -47,17 +51,28 @@ export class ChangeTracker implements AsyncDisposable {
 
   /** Takes the working directory as what changes are counted from. Returns the commit. */
   async begin(sandbox: Sandbox, workdir: string): Promise<string> {
-    const tree = new TreeImport()
-    return await this.#import(tree, sandbox.files.archive(workdir), async () => {
-      // The rules of the base alone count: what is made later cannot hide itself.
-      await this.#rules.keep(tree.ignoreRules)
+    // The rules of the base alone count: what is made later cannot hide itself.
+    return await this.#import(
+      () => sandbox.files.archive(workdir),
+      async (tree) => await this.#keepRules(tree),
+    )
+  }
+
+  /** Throws when changes cannot be counted from this commit, for example because the directory is another machine's. */
+  async requireBase(commit: string): Promise<void> {
+    await git(['cat-file', '-e', `${commit}^{commit}`], {
+      directory: this.#directory,
+      failure: () =>
+        new HearthError('invalid_state', 'what the working directory was at the beginning is not known here', {
+          suggestion: 'Go on with the run on the machine where it was begun, or stop it.',
+        }),
     })
   }
 
   /** The working directory as it is now, of this sandbox or of another, as a commit. */
   async take(sandbox: Sandbox, workdir: string): Promise<string> {
     const present = await sandbox.files.exists(workdir)
-    return await this.#import(new TreeImport(), present ? sandbox.files.archive(workdir) : emptyArchive())
+    return await this.#import(() => (present ? sandbox.files.archive(workdir) : emptyArchive()))
   }
 
   /** What is different in the working directory now. */
@@ -65,16 +80,35 @@ export class ChangeTracker implements AsyncDisposable {
     return await changesBetween(this.#directory, base, await this.take(sandbox, workdir))
   }
 
+  async #import(archive: Archive, read?: (tree: TreeImport) => Promise<void>): Promise<string> {
+    if (!this.#isLarge) {
+      const entries = Math.min(AT_ONCE.entries, this.#limits.entries)
+      const bytes = Math.min(AT_ONCE.bytes, this.#limits.bytes)
+      try {
+        return await this.#importAll(archive(), { entries, bytes }, new Set(), read)
+      } catch (error) {
+        if (!(error instanceof TreeTooLarge)) throw error
+        this.#isLarge = true
+      }
+    }
+    const names = new TreeImport()
+    const found = await names.names(archive())
+    await read?.(names)
+    return await this.#importAll(archive(), this.#limits, await this.#leftOut(found))
+  }
+
   /** Several may run at once: each has a branch of its own while it lasts. */
-  async #import(
-    tree: TreeImport,
+  async #importAll(
     archive: AsyncIterable<Uint8Array>,
-    read: () => Promise<void> = () => Promise.resolve(),
+    limits: TreeLimits,
+    leftOut: ReadonlySet<string>,
+    read?: (tree: TreeImport) => Promise<void>,
   ): Promise<string> {
     const branch = `import-${randomUUID()}`
+    const tree = new TreeImport()
     const input = async function* (this: ChangeTracker): AsyncGenerator<Uint8Array, void> {
-      yield* tree.blobs(archive, this.#limits)
-      await read()
+      yield* tree.blobs(archive, limits, leftOut)
+      await read?.(tree)
       yield commitCommands({ branch, base: null, entries: await this.#unignored(tree.entries) })
     }
     const options = { directory: this.#directory, input: input.call(this) }
@@ -82,9 +116,38 @@ export class ChangeTracker implements AsyncDisposable {
     return commit.toString().trim()
   }
 
+  async #keepRules({ ignoreRules, tracked }: TreeImport): Promise<void> {
+    await this.#rules.keep(ignoreRules)
+    // The index is the sandbox's: git refuses to be asked about what leads elsewhere.
+    const named = tracked.filter((path) => treePath(path) === path)
+    const both = Array.from(await this.#rules.ignored(named))
+    await writeFile(this.#trackedFile, both.join('\0'))
+  }
+
+  /** What is ignored by name and was not tracked in spite of it. */
+  async #leftOut(paths: Iterable<string>): Promise<Set<string>> {
+    const ignored = await this.#rules.ignored(paths)
+    if (ignored.size === 0) return ignored
+    for (const path of await this.#tracked()) ignored.delete(path)
+    return ignored
+  }
+
+  get #trackedFile(): string {
+    return join(this.#directory, 'hearth-tracked')
+  }
+
+  async #tracked(): Promise<Set<string>> {
+    try {
+      return new Set((await readFile(this.#trackedFile, 'utf8')).split('\0'))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Set()
+      throw error
+    }
+  }
+
   async #unignored(entries: ReadonlyMap<string, TreeEntry>): Promise<TreeEntry[]> {
-    const ignored = await this.#rules.ignored(entries.keys())
-    return Array.from(entries.values()).filter(({ path }) => !ignored.has(path))
+    const leftOut = await this.#leftOut(entries.keys())
+    return Array.from(entries.values()).filter(({ path }) => !leftOut.has(path))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

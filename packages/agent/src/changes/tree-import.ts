@@ -1,6 +1,7 @@
-import { HearthError } from '@hearth/contract'
+import { BOUNDS, HearthError } from '@hearth/contract'
 import { blobEnd, blobHead, treePath, wholeBlob, type TreeEntry } from '@hearth/engine/git'
 import { readTar, TarError, type TarEntry } from '@hearth/engine/tar'
+import { pathsOfIndex } from './git-index.ts'
 
 export interface TreeLimits {
   readonly entries: number
@@ -11,24 +12,66 @@ const PATH_BYTES = 4096
 /** Files with rules about what is ignored are needed again. */
 const RULE_BYTES = 256 * 1024
 const RULE_FILES = 1000
+/** Where all of it is ignored in nearly every repository, so that rules in there would only keep out the others. */
+const FOREIGN = /(^|\/)node_modules\//
 
-/** What an archive holds, as blobs for `git fast-import`; afterwards `entries` says where each belongs. */
+/** There is more in the working directory than changes are counted in. */
+export class TreeTooLarge extends HearthError {
+  constructor(what: string) {
+    super('file_failed', `the working directory cannot be read: it has more than ${what} without what is ignored`, {
+      suggestion: 'Name in `.gitignore` what is no source, or work in a directory below it.',
+    })
+  }
+}
+
+/** What an archive holds: its names, and as blobs for `git fast-import` its contents; afterwards `entries` says where each belongs. */
 export class TreeImport {
   readonly entries = new Map<string, TreeEntry>()
   /** The `.gitignore` files, by path. */
   readonly ignoreRules = new Map<string, Buffer>()
+  /** What the index of the repository lists. */
+  tracked: readonly string[] = []
   #mark = 0
+  #bytes = 0
 
   /**
    * SAFETY: the archive comes out of a sandbox. Nothing of it is written under its own name on the host: contents become git objects,
    * names become entries of a tree, and those that git could take for its own are left out.
    */
-  async *blobs(archive: AsyncIterable<Uint8Array>, limits: TreeLimits): AsyncGenerator<Uint8Array, void> {
-    const tarLimits = { entries: limits.entries, totalBytes: limits.bytes, pathBytes: PATH_BYTES }
+  async *blobs(
+    archive: AsyncIterable<Uint8Array>,
+    limits: TreeLimits,
+    leftOut: ReadonlySet<string>,
+  ): AsyncGenerator<Uint8Array, void> {
+    for await (const { path, entry } of this.#read(archive)) {
+      if (leftOut.has(path)) continue
+      this.#bytes += entry.header.size
+      if (this.#bytes > limits.bytes) throw new TreeTooLarge(`${limits.bytes} bytes`)
+      yield* this.#blob(path, entry)
+      if (this.entries.size > limits.entries) throw new TreeTooLarge(`${limits.entries} files`)
+    }
+  }
+
+  /** Names and rules alone: what is found out before the contents are taken. */
+  async names(archive: AsyncIterable<Uint8Array>): Promise<Set<string>> {
+    const names = new Set<string>()
+    let bytes = 0
+    for await (const { path, entry } of this.#read(archive)) {
+      bytes += Buffer.byteLength(path)
+      if (bytes > BOUNDS.agentArchiveNameBytes) throw new TreeTooLarge(`${BOUNDS.agentArchiveNameBytes} bytes of names`)
+      if (entry.header.type !== 'directory') names.add(path)
+      if (this.#isRules(path, entry)) await this.#takeRules(path, entry)
+    }
+    return names
+  }
+
+  async *#read(archive: AsyncIterable<Uint8Array>): AsyncGenerator<{ path: string; entry: TarEntry }, void> {
+    const { agentArchiveEntries: entries, agentArchiveBytes: totalBytes } = BOUNDS
     try {
-      for await (const entry of readTar(archive, tarLimits)) {
+      for await (const entry of readTar(archive, { entries, totalBytes, pathBytes: PATH_BYTES })) {
         const path = treePath(entry.header.path)
-        if (path !== null) yield* this.#blob(path, entry)
+        if (path !== null) yield { path, entry }
+        else if (isIndex(entry)) this.tracked = pathsOfIndex(await entry.bytes())
       }
     } catch (error) {
       if (!(error instanceof TarError)) throw error
@@ -54,12 +97,23 @@ export class TreeImport {
     const mark = ++this.#mark
     this.entries.set(path, { path, mode: (header.mode & 0o100) === 0 ? '100644' : '100755', mark })
     yield blobHead(mark, header.size)
-    const isRules = (path === '.gitignore' || path.endsWith('/.gitignore')) && header.size <= RULE_BYTES
-    if (isRules && this.ignoreRules.size < RULE_FILES) {
-      const rules = await entry.bytes()
-      this.ignoreRules.set(path, Buffer.from(rules))
-      yield rules
-    } else yield* entry.body()
+    if (this.#isRules(path, entry)) yield await this.#takeRules(path, entry)
+    else yield* entry.body()
     yield blobEnd()
   }
+
+  #isRules(path: string, { header }: TarEntry): boolean {
+    if (header.type !== 'file' || header.size > RULE_BYTES || this.ignoreRules.size >= RULE_FILES) return false
+    return (path === '.gitignore' || path.endsWith('/.gitignore')) && !FOREIGN.test(path)
+  }
+
+  async #takeRules(path: string, entry: TarEntry): Promise<Buffer> {
+    const rules = Buffer.from(await entry.bytes())
+    this.ignoreRules.set(path, rules)
+    return rules
+  }
+}
+
+function isIndex({ header }: TarEntry): boolean {
+  return header.path.replace(/^(\.\/)+/, '') === '.git/index' && header.size <= BOUNDS.agentIndexBytes
 }

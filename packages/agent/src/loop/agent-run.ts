@@ -65,6 +65,11 @@ export class AgentRun {
     this.result = this.#run()
   }
 
+  /** Where in the sandbox it works. */
+  get workdir(): string {
+    return this.#started.workdir
+  }
+
   /** The number of the last message of a person that took effect. */
   get message(): number {
     return this.#state.message

@@ -1,12 +1,15 @@
 import { BOUNDS, HearthError, newId } from '@hearth/contract'
-import { budgetOf } from '../budget/budget.ts'
+import { budgetOf, requirePrice } from '../budget/budget.ts'
 import { ChangeTracker } from '../changes/change-tracker.ts'
 import { Delegation } from '../delegate/delegation.ts'
 import { budgetWithin, grantOf } from '../delegate/grant-of-run.ts'
 import { MemoryEventLog } from '../events/event-log.ts'
+import { priceOf, type Prices } from '../models/prices.ts'
 import { AgentRun } from './agent-run.ts'
 import type { AgentOptions, ResumeOptions } from './options.ts'
 import { Recorder } from './recorder.ts'
+
+type Started = NonNullable<Recorder['state']['started']>
 
 /** Begins a run. The sandbox stays the caller's. */
 export async function startAgent(options: AgentOptions): Promise<AgentRun> {
@@ -15,6 +18,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
     throw new HearthError('invalid_request', `a task has 1 to ${BOUNDS.runTaskCharacters} characters`)
   }
   const wanted = budgetOf(options.budget ?? {}, model.name, options.prices ?? {})
+  const price = priceOf(model.name, options.prices ?? {})
   const grant = grantOf(options, wanted)
   const budget = grant === null ? wanted : budgetWithin(wanted, grant)
   const recorder = await recorderOf(options)
@@ -22,7 +26,8 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
   await sandbox.files.makeDirectory(workdir, { parents: true })
   const tracker = await ChangeTracker.open(options.stateDirectory ?? null, options.changeLimits)
   try {
-    const base = options.base === undefined ? await beginOf(tracker, options, workdir) : { commit: options.base }
+    // Without something to compare with, the work would be lost in the end.
+    const commit = options.base ?? (await tracker.begin(sandbox, workdir))
     await recorder.record({
       type: 'started',
       run: options.run ?? newId('run'),
@@ -32,7 +37,8 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
       workdir,
       verify,
       budget,
-      base,
+      base: { commit },
+      ...(price === null ? {} : { price }),
       ...(grant === null ? {} : { grant }),
     })
     return makeRun(options, recorder, tracker)
@@ -43,32 +49,43 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
 }
 
 /** Goes on with a run that another process began. A call that was under way is told to the model as interrupted, and never repeated. */
-export async function resumeAgent(options: ResumeOptions): Promise<AgentRun> {
-  const recorder = await recorderOf(options)
-  if (recorder.state.started === null) throw new HearthError('not_found', 'the log holds no run')
+export async function resumeAgent(given: ResumeOptions): Promise<AgentRun> {
+  const recorder = await recorderOf(given)
+  const { started } = recorder.state
+  if (started === null) throw new HearthError('not_found', 'the log holds no run')
+  const options = { ...given, prices: pricesOf(started, given) }
+  if (!isToEnd(recorder, options)) requirePrice(options.model.name, started.budget, options.prices)
   const tracker = await ChangeTracker.open(options.stateDirectory ?? null, options.changeLimits)
+  try {
+    await requireBase(recorder, options, tracker)
+  } catch (error) {
+    await tracker[Symbol.asyncDispose]()
+    throw error
+  }
   if (recorder.state.stopped === null) await recorder.record({ type: 'resumed', sandbox: options.sandbox.id })
   return makeRun(options, recorder, tracker)
+}
+
+/** One that is only to be ended needs nothing to compare with: its result says that there is no patch. */
+async function requireBase(recorder: Recorder, options: ResumeOptions, tracker: ChangeTracker): Promise<void> {
+  const { started } = recorder.state
+  if (isToEnd(recorder, options) || started === null || 'missing' in started.base) return
+  await tracker.requireBase(started.base.commit)
+}
+
+function isToEnd({ state }: Recorder, { told = [] }: ResumeOptions): boolean {
+  return state.stopped !== null || told.some(({ kind }) => kind === 'stop')
+}
+
+/** What was said about the price at the beginning counts until something else is said. */
+function pricesOf({ model, price }: Started, { prices = {} }: ResumeOptions): Prices {
+  return price === undefined ? prices : { [model]: price, ...prices }
 }
 
 async function recorderOf({ log, onEvent }: ResumeOptions): Promise<Recorder> {
   const recorder = new Recorder(log ?? new MemoryEventLog(), (event) => onEvent?.(event))
   await recorder.replay()
   return recorder
-}
-
-/** A working directory that cannot be read whole still can be worked in; the result says why there is no difference. */
-async function beginOf(
-  tracker: ChangeTracker,
-  { sandbox }: ResumeOptions,
-  workdir: string,
-): Promise<{ commit: string } | { missing: string }> {
-  try {
-    return { commit: await tracker.begin(sandbox, workdir) }
-  } catch (error) {
-    if (HearthError.isInstance(error) && error.code === 'sandbox_ended') throw error
-    return { missing: error instanceof Error ? error.message : String(error) }
-  }
 }
 
 function makeRun(options: ResumeOptions, recorder: Recorder, tracker: ChangeTracker): AgentRun {

@@ -1,7 +1,7 @@
 import type { BudgetLimits, StopReason } from '@hearth/contract'
 import { outputAllowance } from '../budget/budget.ts'
-import type { Reservation } from '../budget/shared-budget.ts'
-import { NO_USAGE, type Model, type ModelReply, type ToolCall } from '../models/model.ts'
+import type { Reservation, Use } from '../budget/shared-budget.ts'
+import { NO_USAGE, type Model, type ModelReply, type ToolCall, type Usage } from '../models/model.ts'
 import { ModelFailure } from '../models/model-failure.ts'
 import { costOf, priceOf, type Price } from '../models/prices.ts'
 import { withRetries } from '../models/retry.ts'
@@ -13,6 +13,8 @@ import type { ResumeOptions } from './options.ts'
 import type { Recorder } from './recorder.ts'
 
 const OUTPUT_TOKENS = 16_384
+/** A reply has this share of what the model takes at the most. */
+const LARGEST_OUTPUT = 0.25
 /** Calls in one reply; a model that makes more is told to take fewer. */
 const MOST_CALLS = 32
 
@@ -34,20 +36,25 @@ export async function askModel(asking: Asking): Promise<Stop | null> {
   const reserved = await reserve(asking, mostOutput)
   if (typeof reserved === 'string') return { reason: reserved, detail: usedUp(reserved) }
   using _reserved = reserved
+  let lost: Use = { tokens: 0, dollars: 0 }
   await recorder.record({ type: 'model_called', turn: recorder.state.replies })
   try {
     const reply = await withRetries(
       () => callOnce(asking, mostOutput),
       asking.options.retries ?? {},
       signal,
-      async (failure, delayMs) => {
-        const { kind, message } = failure
-        await recorder.record({ type: 'model_failed', kind, message, retryInMs: delayMs })
+      async ({ kind, message, usage }, delayMs) => {
+        const failed = { type: 'model_failed' as const, kind, message, retryInMs: delayMs }
+        if (usage === null) return await recorder.record(failed)
+        const dollars = dollarsOf(asking, usage)
+        lost = { tokens: lost.tokens + tokensOf(usage), dollars: lost.dollars + dollars }
+        await recorder.record({ ...failed, usage, dollars })
       },
     )
-    await recordReply(asking, reply, reserved)
+    await recordReply(asking, reply, reserved, lost)
     return null
   } catch (error) {
+    reserved?.end(lost)
     if (!(error instanceof ModelFailure)) throw error
     if (error.kind === 'overflow') return await shorten(asking, error)
     return { reason: 'model_failed', detail: `${error.kind}: ${error.message}` }
@@ -72,11 +79,22 @@ function priceFor({ model, options }: Asking): Price | null {
   return priceOf(model.name, options.prices ?? {})
 }
 
+function dollarsOf(asking: Asking, usage: Usage): number {
+  const price = priceFor(asking)
+  return price === null ? 0 : costOf(usage, price)
+}
+
+function tokensOf({ inputTokens, outputTokens }: Usage): number {
+  return inputTokens + outputTokens
+}
+
 function allowance(asking: Asking): number {
-  const { recorder, options, limits } = asking
+  const { model, recorder, options, limits } = asking
   const { shared, maxOutputTokens = OUTPUT_TOKENS } = options
   const price = priceFor(asking)
-  const own = outputAllowance(limits, recorder.state.spentAt(Date.now()), price, maxOutputTokens)
+  // The conversation needs room too.
+  const most = Math.min(maxOutputTokens, Math.floor(model.contextTokens * LARGEST_OUTPUT))
+  const own = outputAllowance(limits, recorder.state.spentAt(Date.now()), price, most)
   return (shared?.chain ?? []).reduce((most, each) => outputAllowance(each.limits, each.promised, price, most), own)
 }
 
@@ -88,18 +106,15 @@ async function reserve(asking: Asking, outputTokens: number): Promise<Reserved> 
   const { shared } = options
   if (shared === undefined) return null
   const inputTokens = recorder.state.contextTokens
-  const price = priceFor(asking)
-  const usage = { ...NO_USAGE, inputTokens, outputTokens }
-  const dollars = price === null ? 0 : costOf(usage, price)
+  const dollars = dollarsOf(asking, { ...NO_USAGE, inputTokens, outputTokens })
   return await shared.reserve({ tokens: inputTokens + outputTokens, dollars }, signal)
 }
 
 /** The reply counts from here on: its calls are run by whoever has the log. */
-async function recordReply(asking: Asking, reply: ModelReply, reserved: Reservation | null): Promise<void> {
-  const price = priceFor(asking)
-  const dollars = price === null ? 0 : costOf(reply.usage, price)
+async function recordReply(asking: Asking, reply: ModelReply, reserved: Reservation | null, lost: Use): Promise<void> {
+  const dollars = dollarsOf(asking, reply.usage)
   // It has been used, whether it can be written down or not.
-  reserved?.end({ tokens: reply.usage.inputTokens + reply.usage.outputTokens, dollars })
+  reserved?.end({ tokens: lost.tokens + tokensOf(reply.usage), dollars: lost.dollars + dollars })
   const calls = distinct(reply.calls.slice(0, MOST_CALLS))
   const untouched = calls === reply.calls || calls.every((call, index) => call === reply.calls[index])
   const whole = untouched && calls.length === reply.calls.length

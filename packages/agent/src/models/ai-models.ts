@@ -1,15 +1,27 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { APICallError, jsonSchema, streamText, tool, type LanguageModel, type ModelMessage, type ToolSet } from 'ai'
+import {
+  APICallError,
+  jsonSchema,
+  streamText,
+  tool,
+  type LanguageModel,
+  type LanguageModelUsage,
+  type ModelMessage,
+  type ToolSet,
+} from 'ai'
 import type { Finish } from '@hearth/contract'
 import { ModelFailure } from './model-failure.ts'
-import type { Message, Model, ModelReply, ModelRequest, ToolCall, ToolDescription } from './model.ts'
+import { NO_USAGE, type Message, type Model, type ModelReply, type ModelRequest } from './model.ts'
+import type { ToolCall, ToolDescription, Usage } from './model.ts'
 
 // The one file that knows the `ai` package.
 
 /** A reply of more is cut off: no honest one comes near it, and a server that never ends must not fill the memory. */
 const REPLY_CHARACTERS = 4 * 1024 * 1024
+/** A safe guess where a server does not count. */
+const CHARACTERS_PER_TOKEN = 3.5
 const CALL_MS = 15 * 60_000
 const SILENCE_MS = 3 * 60_000
 
@@ -59,8 +71,8 @@ async function callModel(model: LanguageModel, request: ModelRequest): Promise<M
     providerOptions: { openai: { store: false, include: ['reasoning.encrypted_content'] } },
     onError: () => undefined,
   })
+  let characters = 0
   try {
-    let characters = 0
     for await (const part of result.stream) {
       if (part.type === 'error') throw part.error
       if (part.type === 'abort') throw new ModelFailure('disconnected', 'the model did not answer in time')
@@ -74,18 +86,31 @@ async function callModel(model: LanguageModel, request: ModelRequest): Promise<M
       text: step.text,
       calls: step.toolCalls.map(toToolCall),
       finish: toFinish(step.finishReason),
-      usage: {
-        inputTokens: step.usage.inputTokens ?? 0,
-        cachedInputTokens: step.usage.inputTokenDetails.cacheReadTokens ?? 0,
-        cacheWriteTokens: step.usage.inputTokenDetails.cacheWriteTokens ?? 0,
-        outputTokens: step.usage.outputTokens ?? 0,
-      },
+      usage: usageOf(step.usage, estimateOf(request, characters)),
       replay: replay[0]?.content,
     }
   } catch (error) {
     overlong.abort()
     request.signal.throwIfAborted()
-    throw toFailure(error)
+    throw toFailure(error, characters === 0 ? null : estimateOf(request, characters))
+  }
+}
+
+/** What was used, by its length: for servers that do not say, and for replies that break off before they do. */
+function estimateOf({ system, messages, tools }: ModelRequest, characters: number): Usage {
+  const input = system.length + JSON.stringify(messages).length + JSON.stringify(tools).length
+  const tokens = (length: number): number => Math.ceil(length / CHARACTERS_PER_TOKEN)
+  return { ...NO_USAGE, inputTokens: tokens(input), outputTokens: tokens(characters) }
+}
+
+/** A call without any input is none: a server that says so does not count. */
+function usageOf(counted: LanguageModelUsage, estimate: Usage): Usage {
+  const { inputTokens, outputTokens, inputTokenDetails } = counted
+  return {
+    inputTokens: (inputTokens ?? 0) > 0 ? (inputTokens ?? 0) : estimate.inputTokens,
+    cachedInputTokens: inputTokenDetails.cacheReadTokens ?? 0,
+    cacheWriteTokens: inputTokenDetails.cacheWriteTokens ?? 0,
+    outputTokens: (outputTokens ?? 0) > 0 ? (outputTokens ?? 0) : estimate.outputTokens,
   }
 }
 
@@ -152,10 +177,10 @@ function markForCache(message: ModelMessage, index: number, all: readonly ModelM
 const OVERFLOW =
   /prompt is too long|context[ _]length|context window|maximum context|too many tokens|exceeds? the (maximum|limit)/i
 
-function toFailure(error: unknown): ModelFailure {
-  if (error instanceof ModelFailure) return error
+function toFailure(error: unknown, usage: Usage | null): ModelFailure {
+  if (error instanceof ModelFailure) return new ModelFailure(error.kind, error.message, { cause: error, usage })
   const message = messageOf(error)
-  const options = { cause: error, retryAfterMs: retryAfter(error) }
+  const options = { cause: error, retryAfterMs: retryAfter(error), usage }
   const status = APICallError.isInstance(error) ? error.statusCode : undefined
   if (status === 413 || ((status === undefined || status === 400) && OVERFLOW.test(message))) {
     return new ModelFailure('overflow', message, options)

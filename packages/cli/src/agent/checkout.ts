@@ -71,6 +71,8 @@ export function toRepository(
         return null
       }
       const { diff } = outcome
+      // Without a patch nothing of a copy is in the workspace: there is nothing to push.
+      if (bringBack !== null && !diff.available) return null
       if (bringBack !== null && diff.available && diff.files.length > 0) await bringBack(diff.patch)
       if ((branch === undefined && pr !== true) || outcome.reason !== 'submitted') return null
       const { commit } = await workspace.commit({ message: messageOf(task, outcome) })
@@ -92,5 +94,5 @@ function isUnchanged({ diff }: Outcome): boolean {
 
 function bodyOf({ summary, verified, steps, dollars }: Outcome): string {
   const checked = verified === true ? 'Its check has passed.' : 'Nothing was checked.'
-  return `${summary ?? ''}\n\n${checked} Made by an agent in ${steps} steps for $${dollars.toFixed(2)}.`.trim()
+  return `${summary ?? ''}\n\n${checked} Made by an agent in ${steps} steps${dollars === 0 ? '' : ` for $${dollars.toFixed(2)}`}.`.trim()
 }

@@ -19,8 +19,9 @@ export async function deliver(
   options: DeliveryOptions,
   task: string,
   destination: Destination | null,
+  limit: number | null,
 ): Promise<void> {
-  if (options.json !== true && options.quiet !== true) process.stderr.write(`${resultLine(result)}\n`)
+  if (options.json !== true && options.quiet !== true) process.stderr.write(`${resultLine(result, limit)}\n`)
   await giveChange(result, options, task, destination)
 }
 

@@ -3,10 +3,9 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { workOn, type AgentResult, type AgentRun, type KeptOptions } from '@hearth/agent'
 import { newId } from '@hearth/contract'
-import { HearthError, type Hearth, type RunLease } from '@hearth/sdk'
+import type { Hearth, RunLease } from '@hearth/sdk'
 import { hearthHome } from '../server/home.ts'
-
-const GONE: ReadonlySet<string> = new Set(['sandbox_not_found', 'sandbox_ended'])
+import { isGone, staysWithFiles } from './rescued-files.ts'
 
 /** Unlike every other process that could work on a run. */
 export function ownerName(): string {
@@ -20,7 +19,7 @@ export function stateDirectoryOf(run: string): string {
 }
 
 /**
- * Works on a run of the server to its end, then ends its sandbox. One that was left to another, or cannot be written down, keeps its sandbox for
+ * Works on a run of the server to its end, then ends its sandbox, except when the work could not be had out of it. One that was left to another, or cannot be written down, keeps its sandbox for
  * whoever goes on; its deadline is the backstop.
  */
 export async function workOnServer(
@@ -30,8 +29,16 @@ export async function workOnServer(
   begin: (options: KeptOptions & { readonly stateDirectory: string }) => Promise<AgentRun>,
 ): Promise<AgentResult> {
   const stateDirectory = stateDirectoryOf(lease.run)
-  const result = await workOn({ keeper: hearth.runs, lease }, async (kept) => await begin({ ...kept, stateDirectory }))
-  if (sandbox !== null) await endSandbox(hearth, sandbox)
+  let workdir = ''
+  const result = await workOn({ keeper: hearth.runs, lease }, async (kept) => {
+    const run = await begin({ ...kept, stateDirectory })
+    workdir = run.workdir
+    return run
+  })
+  if (sandbox !== null) {
+    const stays = !result.diff.available && (await staysWithFiles(hearth, lease.run, sandbox, workdir))
+    if (!stays) await endSandbox(hearth, sandbox)
+  }
   await rm(stateDirectory, { recursive: true, force: true })
   return result
 }
@@ -40,6 +47,6 @@ async function endSandbox(hearth: Hearth, id: string): Promise<void> {
   try {
     await (await hearth.get(id)).kill()
   } catch (error) {
-    if (!HearthError.isInstance(error) || !GONE.has(error.code)) throw error
+    if (!isGone(error)) throw error
   }
 }

@@ -47,7 +47,7 @@ export async function resumeRun(name: string, options: ResumeCommandOptions): Pr
     const model = await openModel(options.model ?? run.model)
     const result = await takeUp(hearth, run, model, { options, interrupts, live })
     live[Symbol.dispose]()
-    await deliver(result, options, run.task, destination)
+    await deliver(result, options, run.task, destination, run.budget.dollars)
     if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
     return result.reason === 'submitted' ? 0 : 1
   })
@@ -97,7 +97,7 @@ export async function stopRun(name: string, text: string, options: ServerOptions
       await takeUp(hearth, run, NO_MODEL, { options: { ...options, quiet: true }, interrupts, live })
     for await (const event of hearth.runs.follow(run.id, { from: run.events, signal: interrupts.signal })) {
       if (event.type !== 'result') continue
-      const people = (): string => `${resultLine(resultOf(event))}\n`
+      const people = (): string => `${resultLine(resultOf(event), run.budget.dollars)}\n`
       await presentOne(options, { id: run.id, json: event, people })
     }
     return 0

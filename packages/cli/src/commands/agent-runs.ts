@@ -4,6 +4,7 @@ import { allOf } from '../all-of.ts'
 import { subAgentsOf } from '../agent/sub-agents-of-run.ts'
 import { Interrupts } from '../interrupts.ts'
 import { eventLine, resultLine } from '../output/agent-view.ts'
+import { money } from '../output/money.ts'
 import { presentList, presentOne, writeJsonLine, type View } from '../output/present.ts'
 import { printable } from '../output/printable.ts'
 import { table } from '../output/table.ts'
@@ -26,7 +27,7 @@ const runView: View<RunInfo> = {
     run.id,
     stateOf(run),
     String(run.spent.steps),
-    `$${run.spent.dollars.toFixed(2)}`,
+    money(run.spent.dollars, run.budget.dollars),
     formatAge(run.createdAt),
     printable(run.model).slice(0, 40),
     printable(run.task.split('\n')[0] ?? '').slice(0, TASK_CHARACTERS),
@@ -62,7 +63,8 @@ export async function showRun(name: string, options: ServerOptions & { readonly 
       return 0
     }
     const fields = options.json === true ? [] : [...fieldsOf(run), ...(await subAgentsOf(hearth, run))]
-    const people = (): string => table(fields) + (ended === null ? '' : `${resultLine(resultOf(ended))}\n`)
+    const people = (): string =>
+      table(fields) + (ended === null ? '' : `${resultLine(resultOf(ended), run.budget.dollars)}\n`)
     await presentOne(options, { id: run.id, json: ended === null ? run : { ...run, result: ended }, people })
     return 0
   })
@@ -79,10 +81,7 @@ function fieldsOf(run: RunInfo): [string, string][] {
     ['driver', run.driver === null ? '-' : printable(run.driver.owner)],
     ['steps', `${spent.steps} of ${budget.steps}`],
     ['tokens', `${spent.tokens} of ${budget.tokens}`],
-    [
-      'cost',
-      budget.dollars === null ? `$${spent.dollars.toFixed(2)}` : `$${spent.dollars.toFixed(2)} of $${budget.dollars}`,
-    ],
+    ['cost', `${money(spent.dollars, budget.dollars)}${budget.dollars === null ? '' : ` of $${budget.dollars}`}`],
     ['time', `${Math.round(spent.wallTimeMs / 1000)} of ${Math.round(budget.wallTimeMs / 1000)} s`],
     ['events', String(run.events)],
     ['age', formatAge(run.createdAt)],
@@ -104,7 +103,7 @@ export async function replayRun(name: string, options: ServerOptions & { readonl
     for await (const event of events) {
       if (options.json === true) await writeJsonLine(event)
       else {
-        const line = event.type === 'result' ? resultLine(resultOf(event)) : eventLine(event)
+        const line = event.type === 'result' ? resultLine(resultOf(event), run.budget.dollars) : eventLine(event)
         if (line !== null) await write(process.stdout, `${line}\n`)
       }
     }

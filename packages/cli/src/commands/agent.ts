@@ -10,7 +10,7 @@ import {
   type Prices,
   type SandboxMaker,
 } from '@hearth/agent'
-import { HearthError, newId, WORKSPACE_PATH, type RunId, type Sandbox } from '@hearth/contract'
+import { HearthError, newId, WORKSPACE_PATH, type BudgetLimits, type RunId, type Sandbox } from '@hearth/contract'
 import type { Hearth } from '@hearth/sdk'
 import { bringingBack, COPY_MARK, sandboxWith } from '../agent/carried-files.ts'
 import { checkOut, toRepository, worksInWorkspace, type Checkout, type CheckoutOptions } from '../agent/checkout.ts'
@@ -18,6 +18,7 @@ import { chooseModel } from '../agent/choose-model.ts'
 import { deliver, type DeliveryOptions } from '../agent/deliver.ts'
 import { ownerName, workOnServer } from '../agent/kept-on-server.ts'
 import { findBranch, toLocalBranch } from '../agent/local-branch.ts'
+import { saveFiles } from '../agent/rescued-files.ts'
 import { CopyProgress } from '../copy/copy-progress.ts'
 import { onLocal } from '../copy/local-failure.ts'
 import { packDirectory } from '../copy/pack.ts'
@@ -30,13 +31,17 @@ import { printable } from '../output/printable.ts'
 import { hasServer } from '../server/has-server.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
-export interface AgentCommandOptions extends SandboxOptions, ServerOptions, CheckoutOptions, DeliveryOptions {
-  readonly model?: string
-  readonly verify?: string
+export interface BudgetOptions {
   readonly maxSteps?: number
   readonly maxCost?: number
   readonly maxTime?: number
   readonly maxTokens?: number
+}
+
+export interface AgentCommandOptions
+  extends SandboxOptions, ServerOptions, CheckoutOptions, DeliveryOptions, BudgetOptions {
+  readonly model?: string
+  readonly verify?: string
   readonly price?: Prices
   /** Levels of sub-agents; true for one. */
   readonly delegate?: number | true
@@ -68,6 +73,8 @@ export async function agent(task: string, options: AgentCommandOptions): Promise
   const { workdir = WORKDIR } = options
   const inWorkspace = worksInWorkspace(options)
   const model = await chooseModel(options.model)
+  // Refused before anything is made.
+  budgetFor({ model, options })
   using interrupts = new Interrupts()
   using live = new LiveView()
   const work: Work = { task, model, workdir, options, interrupts, view: viewOf(options, live) }
@@ -87,7 +94,7 @@ async function onCopy(work: Work, live: LiveView): Promise<AgentResult> {
     ? (await withServer(options, async (hearth) => await onServer(hearth, work, null))).result
     : await embedded(work)
   live[Symbol.dispose]()
-  await deliver(result, options, task, branch)
+  await deliver(result, options, task, branch, dollarsOf(work))
   return result
 }
 
@@ -103,7 +110,8 @@ async function onCheckout(work: Work, live: LiveView): Promise<AgentResult> {
     const { result, isCopy } = await onServer(hearth, work, checkout)
     live[Symbol.dispose]()
     const back = isCopy ? bringingBack(hearth, checkout.workspace.id) : null
-    await deliver(result, options, task, toRepository({ ...checkout, bringBack: back }, options))
+    const destination = toRepository({ ...checkout, bringBack: back }, options)
+    await deliver(result, options, task, destination, dollarsOf(work))
     return result
   })
 }
@@ -118,7 +126,7 @@ async function onServer(hearth: Hearth, work: Work, checkout: Checkout | null): 
   const { task, model, options, interrupts } = work
   const { signal } = interrupts
   const id = newId('run') as RunId
-  const budget = budgetOf(limitsOf(options), model.name, options.price ?? {})
+  const budget = budgetFor(work)
   await using undo = new AsyncDisposableStack()
   if (checkout?.isNew === true) undo.defer(async () => await checkout.workspace.remove())
   const spec = { ...specOf(work), metadata: { ...options.meta, run: id } }
@@ -148,7 +156,9 @@ async function embedded(work: Work): Promise<AgentResult> {
   await using sandbox = await hearth.create(specOf(work), { signal: work.interrupts.signal })
   await bring(work, sandbox)
   const options = { ...startOptions(work), ...delegation(work, hearth), sandbox }
-  return await stoppable(await startAgent(options), work.interrupts).result
+  const result = await stoppable(await startAgent(options), work.interrupts).result
+  if (!result.diff.available) await saveFiles(sandbox, work.workdir)
+  return result
 }
 
 function specOf({ options }: Work) {
@@ -168,7 +178,7 @@ function startOptions({ task, model, workdir, options, view }: Work) {
     task,
     model,
     workdir,
-    budget: limitsOf(options),
+    budget: budgetOptions(options),
     onEvent: (event: AgentEvent) => view.event(event),
     ...withoutUndefined({ verify: options.verify, prices: options.price }),
   }
@@ -181,8 +191,16 @@ function delegation({ options }: Work, hearth: SandboxMaker): Pick<AgentOptions,
   return { grant: { depth, policy: policyOf(options) ?? {} }, delegate: { hearth } }
 }
 
-function limitsOf({ maxSteps, maxCost, maxTime, maxTokens }: AgentCommandOptions) {
+export function budgetOptions({ maxSteps, maxCost, maxTime, maxTokens }: BudgetOptions): Partial<BudgetLimits> {
   return withoutUndefined({ steps: maxSteps, dollars: maxCost, wallTimeMs: maxTime, tokens: maxTokens })
+}
+
+function budgetFor({ model, options }: Pick<Work, 'model' | 'options'>): BudgetLimits {
+  return budgetOf(budgetOptions(options), model.name, options.price ?? {})
+}
+
+function dollarsOf(work: Work): number | null {
+  return budgetFor(work).dollars
 }
 
 /** An interrupt ends the run and not this program: the change so far is still given. */

@@ -1,4 +1,5 @@
 import type { AgentEvent, AgentResult } from '@hearth/agent'
+import { money } from './money.ts'
 import { printable } from './printable.ts'
 
 const LINE_CHARACTERS = 160
@@ -7,7 +8,7 @@ const LINE_CHARACTERS = 160
 export function eventLine(event: AgentEvent): string | null {
   switch (event.type) {
     case 'started':
-      return `${event.model} works in ${event.workdir}`
+      return `${event.model} works in ${event.workdir}${unpriced(event)}`
     case 'forked':
       return `goes on as a copy of ${event.parent.run}`
     case 'model_replied':
@@ -38,6 +39,12 @@ export function eventLine(event: AgentEvent): string | null {
     case 'result':
       return null
   }
+}
+
+/** A limit in money that is not there is not passed over in silence. */
+function unpriced({ model, budget }: Extract<AgentEvent, { type: 'started' }>): string {
+  if (budget.dollars !== null) return ''
+  return `\n! there is no price for ${printable(model)}: what it costs is neither counted nor limited (--price NAME=IN/OUT)`
 }
 
 /** A sub-agent has the end of its identifier for a name, behind those that it works for. */
@@ -93,9 +100,10 @@ function short(text: string): string {
   return line.length > LINE_CHARACTERS ? `${line.slice(0, LINE_CHARACTERS)}...` : line
 }
 
-export function resultLine(result: AgentResult): string {
+/** `limit`: what it might cost at the most, null where that was not counted. */
+export function resultLine(result: AgentResult, limit: number | null): string {
   const { reason, detail, diff, steps, tokens, dollars, wallTimeMs } = result
-  const used = `${steps} steps, ${tokens} tokens, $${dollars.toFixed(2)}, ${Math.round(wallTimeMs / 1000)} s`
+  const used = `${steps} steps, ${tokens} tokens, ${money(dollars, limit)}, ${Math.round(wallTimeMs / 1000)} s`
   const lines = [`${reason}: ${short(detail)} (${used})`]
   if (!diff.available) lines.push(`there is no patch: ${short(diff.reason)}`)
   else {

@@ -1,5 +1,6 @@
 import type { AgentEvent } from '@hearth/agent'
 import { NO_PROGRESS, progressOf, type BudgetLimits, type RunProgress } from '@hearth/contract'
+import { money } from './money.ts'
 import { eventLine, happenedLine, shortSubject, subAgentName } from './agent-view.ts'
 
 const REDRAW_MS = 200
@@ -90,7 +91,10 @@ function statusLine(branch: string, { progress, budget, doing, since }: Lane, no
   const parts = [
     `step ${of(String(spent.steps), budget?.steps.toString())}`,
     `${of(amount(spent.tokens), budget === null ? undefined : amount(budget.tokens))} tokens`,
-    of(`$${spent.dollars.toFixed(2)}`, budget?.dollars === null || budget === null ? undefined : `$${budget.dollars}`),
+    of(
+      money(spent.dollars, budget === null ? 0 : budget.dollars),
+      budget?.dollars === null || budget === null ? undefined : `$${budget.dollars}`,
+    ),
     of(clock(spent.wallTimeMs + passed), budget === null ? undefined : clock(budget.wallTimeMs)),
     `${doing} (${Math.floor((now - since) / 1000)}s)`,
   ]

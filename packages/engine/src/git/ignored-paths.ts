@@ -27,10 +27,14 @@ export class IgnoreRules {
 
   /** Those of the paths that are ignored, whether or not a commit has them. */
   async ignored(paths: Iterable<string>): Promise<Set<string>> {
-    const input = [Buffer.from(Array.from(paths, (path) => `${path}\0`).join(''))]
-    if (input[0]?.length === 0) return new Set()
+    // git takes a path that begins with a colon for a pattern, which it refuses.
+    const input = [Buffer.from(Array.from(paths, (path) => `./${path}\0`).join(''))]
+    const asked = input[0]?.length ?? 0
+    if (asked === 0) return new Set()
     const options = { directory: this.#repository, workTree: this.#directory, input, accept: [0, 1] }
-    const ignored = await git(['check-ignore', '--no-index', '-z', '--stdin'], options)
-    return new Set(ignored.toString().split('\0'))
+    // What is ignored is a part of what was asked.
+    const ignored = await git(['check-ignore', '--no-index', '-z', '--stdin'], { ...options, mostBytes: asked + 1 })
+    const found = ignored.toString().split('\0')
+    return new Set(found.filter((path) => path !== '').map((path) => path.slice('./'.length)))
   }
 }

@@ -2,6 +2,7 @@ import {
   bestOf,
   modelPreference,
   openModel,
+  requirePrice,
   SharedBudget,
   variations,
   type AgentEvent,
@@ -23,7 +24,7 @@ import { printable } from '../../output/printable.ts'
 import { candidateView, reportJson } from '../../output/search-view.ts'
 import { table } from '../../output/table.ts'
 import { withServer } from '../../server/with-server.ts'
-import type { AgentCommandOptions } from '../agent.ts'
+import { budgetOptions, type AgentCommandOptions } from '../agent.ts'
 import { withBase, withCheckout, type BaseOptions, type BaseWork } from './base.ts'
 import { judgingOf, type JudgingOptions } from './judging.ts'
 import { keeping } from './kept-attempts.ts'
@@ -48,6 +49,9 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
     ...(await Promise.all((options.withModel ?? []).map(async (name) => await openModel(name)))),
   ]
   const judge = options.judgeModel === undefined ? null : await openModel(options.judgeModel)
+  // Refused before anything is made, not when an attempt begins.
+  for (const { name } of judge === null ? models : [...models, judge])
+    requirePrice(name, { dollars: options.maxCost ?? null }, options.price ?? {})
   const inWorkspace = worksInWorkspace(options)
   using live = new LiveView()
   return await interruptible(async (signal) => {
@@ -61,8 +65,8 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
         shared,
         signal,
         attempts: variations(options.bestOf, { models, ...withoutUndefined({ temperatures: options.temperature }) }),
-        // A limit in money is refused for a model without a price.
-        budget: withoutUndefined({ dollars: options.maxCost }),
+        // None of them is cut at less than what all may use.
+        budget: budgetOptions(options),
         onEvent: viewOf(options, live),
         ...withoutUndefined({
           verify: options.verify,
@@ -70,7 +74,9 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
           tree: options.tree === true ? {} : undefined,
         }),
         ...(hearth === null ? {} : { keep: keeping(hearth, task, options) }),
-        ...(judge === null ? {} : { prefer: modelPreference({ model: judge, task, budget: shared, signal }) }),
+        ...(judge === null
+          ? {}
+          : { prefer: modelPreference({ model: judge, task, budget: shared, signal, prices: options.price ?? {} }) }),
       })
       live[Symbol.dispose]()
       return report
