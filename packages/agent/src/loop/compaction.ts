@@ -8,6 +8,9 @@ const KEPT = 0.3
 const CHARACTERS_PER_TOKEN = 3.5
 const DIGEST_CHARACTERS = 12_000
 const LINE_CHARACTERS = 200
+/** Of one message of a person, and of all that are told again. */
+const TOLD_CHARACTERS = 8000
+const ALL_TOLD_CHARACTERS = 24_000
 
 export interface Compaction {
   readonly keptFrom: number
@@ -19,7 +22,7 @@ export function isFull(state: RunState, contextTokens: number): boolean {
 }
 
 /**
- * Keeps the task and the newest turns as they are, and tells what was done before in one line each. No model is asked: it costs nothing,
+ * Keeps the task, what people said and the newest turns as they are, and tells what was done before in one line each. No model is asked: it costs nothing,
  * and it cannot fail. Null when there is nothing that could go.
  */
 export function compact(state: RunState, contextTokens: number): Compaction | null {
@@ -36,21 +39,43 @@ export function compact(state: RunState, contextTokens: number): Compaction | nu
   }
   const keptFrom = turns[first]?.seq
   if (first <= 1 || keptFrom === undefined) return null
-  const lines = turns.slice(0, first).flatMap(({ messages }) => messages.flatMap(digestLines))
-  return { keptFrom, digest: digestOf(lines) }
+  const gone = turns.slice(0, first)
+  const before = linesOf(state.digest)
+  const lines = [...before.lines, ...gone.flatMap(({ messages }) => messages.flatMap(digestLines))]
+  const told = [...state.toldBefore, ...gone.flatMap((turn) => turn.told)]
+  return { keptFrom, digest: digestOf(toldLines(told), lines, before.omitted) }
 }
 
-function digestOf(lines: readonly string[]): string {
-  const kept: string[] = []
+const HEAD = 'The conversation became too long and its beginning was removed.'
+const TOLD = 'What people told you in it holds still:'
+const DONE = 'What you did in it, oldest first:'
+
+function digestOf(told: readonly string[], lines: readonly string[], omittedBefore: number): string {
+  const kept = newest(lines, DIGEST_CHARACTERS)
+  const omitted = omittedBefore + lines.length - kept.length
+  const rest = omitted > 0 ? [`(${omitted} earlier lines are left out)`] : []
+  return [HEAD, ...(told.length === 0 ? [] : [TOLD, ...told]), DONE, ...rest, ...kept].join('\n')
+}
+
+/** As they were said, as far as there is room: what a person wants is not for the loop to shorten. */
+function toldLines(told: readonly string[]): string[] {
+  const cut = told.map((text) => (text.length > TOLD_CHARACTERS ? `${text.slice(0, TOLD_CHARACTERS)} [cut off]` : text))
+  return newest(cut, ALL_TOLD_CHARACTERS).map((text) => `> ${text}`)
+}
+
+function newest(lines: readonly string[], mostCharacters: number): string[] {
   let size = 0
-  for (const line of lines.toReversed()) {
-    size += line.length + 1
-    if (size > DIGEST_CHARACTERS) break
-    kept.unshift(line)
-  }
-  const omitted = lines.length - kept.length
-  const head = 'The conversation became too long and its beginning was removed. What you did in it, oldest first:'
-  return [head, ...(omitted > 0 ? [`(${omitted} earlier lines are left out)`] : []), ...kept].join('\n')
+  const rest = lines.toReversed().findIndex((line) => (size += line.length + 1) > mostCharacters)
+  return lines.slice(rest === -1 ? 0 : lines.length - rest)
+}
+
+/** What an earlier digest says was done: it is the end of it, and has a line for each thing. */
+function linesOf(digest: string): { lines: string[]; omitted: number } {
+  const all = digest.split('\n')
+  const lines = all.slice(all.lastIndexOf(DONE) + 1)
+  const [, omitted] = /^\((\d+) earlier lines/.exec(lines[0] ?? '') ?? []
+  if (digest === '') return { lines: [], omitted: 0 }
+  return omitted === undefined ? { lines, omitted: 0 } : { lines: lines.slice(1), omitted: Number(omitted) }
 }
 
 function digestLines(message: Message): string[] {

@@ -33,6 +33,8 @@ export interface PastCall {
 interface Turn {
   readonly seq: number
   readonly messages: Message[]
+  /** What people said in it. */
+  readonly told: readonly string[]
   readonly calls: { readonly call: ToolCall; answer: ToolAnswer | null; begun: PendingCall['begun'] }[]
 }
 
@@ -64,8 +66,11 @@ export class RunState {
   readonly processes = new Set<number>()
   readonly past: PastCall[] = []
   readonly subAgents = new SubAgents()
+  /** What the model is told of what was removed, and what people said in that. */
+  digest = ''
+  readonly toldBefore: string[] = []
   #turns: Turn[] = []
-  #inbox: string[] = []
+  #inbox: { readonly text: string; readonly told: boolean }[] = []
   #progress: RunProgress = NO_PROGRESS
 
   get paused(): boolean {
@@ -90,10 +95,14 @@ export class RunState {
   }
 
   /** The whole turns of the conversation, oldest first, with the numbers of their replies. */
-  get turns(): readonly { readonly seq: number; readonly messages: readonly Message[] }[] {
-    return this.#turns.map(({ seq, messages, calls }) => {
+  get turns(): readonly (Pick<Turn, 'seq' | 'told'> & { readonly messages: readonly Message[] })[] {
+    return this.#turns.map(({ seq, messages, told, calls }) => {
       const answers = calls.flatMap(({ answer }) => answer ?? [])
-      return { seq, messages: answers.length === 0 ? messages : [...messages, { role: 'tool' as const, answers }] }
+      return {
+        seq,
+        told,
+        messages: answers.length === 0 ? messages : [...messages, { role: 'tool' as const, answers }],
+      }
     })
   }
 
@@ -111,7 +120,7 @@ export class RunState {
       case 'started':
         this.started = event
         this.run = event.run
-        this.#turns = [{ seq: event.seq, messages: [{ role: 'user', text: event.task }], calls: [] }]
+        this.#turns = [{ seq: event.seq, messages: [{ role: 'user', text: event.task }], told: [], calls: [] }]
         break
       case 'forked':
         this.run = event.run
@@ -119,11 +128,11 @@ export class RunState {
         if (!event.memory) this.processes.clear()
         break
       case 'steered':
-        this.#inbox.push(event.text)
+        this.#inbox.push({ text: event.text, told: true })
         break
       case 'reminded':
         this.reminded.add(event.about)
-        this.#inbox.push(event.text)
+        this.#inbox.push({ text: event.text, told: false })
         break
       case 'model_called':
         this.#deliver(event.seq)
@@ -164,8 +173,9 @@ export class RunState {
   /** Messages reach the model before its next reply, never between a call and its answer. */
   #deliver(seq: number): void {
     if (this.#inbox.length === 0) return
-    const messages = this.#inbox.map((text) => ({ role: 'user' as const, text }))
-    this.#turns.push({ seq, messages, calls: [] })
+    const messages = this.#inbox.map(({ text }) => ({ role: 'user' as const, text }))
+    const told = this.#inbox.flatMap(({ text, told: byPerson }) => (byPerson ? [text] : []))
+    this.#turns.push({ seq, messages, told, calls: [] })
     this.#inbox = []
   }
 
@@ -179,7 +189,7 @@ export class RunState {
     const replay = event.replay === undefined ? {} : { replay: event.replay }
     const message: Message = { role: 'assistant', text, calls, ...replay }
     const open = calls.map((call) => ({ call, answer: null, begun: null }))
-    this.#turns.push({ seq: event.seq, messages: [message], calls: open })
+    this.#turns.push({ seq: event.seq, messages: [message], told: [], calls: open })
   }
 
   #end(event: Extract<AgentEvent, { type: 'tool_ended' }>): void {
@@ -201,8 +211,11 @@ export class RunState {
 
   #compact(keptFrom: number, digest: string): void {
     const kept = this.#turns.filter(({ seq }) => seq >= keptFrom)
+    for (const { seq, told } of this.#turns) if (seq < keptFrom) this.toldBefore.push(...told)
     const task = this.started?.task ?? ''
-    this.#turns = [{ seq: 0, messages: [{ role: 'user', text: `${task}\n\n${digest}` }], calls: [] }, ...kept]
+    const messages = [{ role: 'user' as const, text: `${task}\n\n${digest}` }]
+    this.#turns = [{ seq: 0, messages, told: [], calls: [] }, ...kept]
+    this.digest = digest
     this.compactedSinceReply = true
     this.contextTokens = 0
   }
