@@ -8,12 +8,12 @@ let hearth: HearthCommand
 beforeAll(async () => void (hearth = await HearthCommand.create()))
 afterAll(async () => await hearth[Symbol.asyncDispose]())
 
-async function startServer(): Promise<{
+async function startServer(...options: string[]): Promise<{
   child: ChildProcess
   finished: Promise<{ code: number | null; stderr: string }>
   url: string
 }> {
-  const { child, finished } = hearth.start(['up', '--port', '0'])
+  const { child, finished } = hearth.start(['up', '--port', '0', ...options])
   let log = ''
   child.stdout?.on('data', (data: Buffer) => (log += data.toString()))
   await said(child, 'server.listening')
@@ -52,6 +52,14 @@ it('serves the API with the key it made, and what runs outlives it', async () =>
   const again = await second.finished
   expect(again.code).toBe(0)
   expect(again.stderr).not.toContain(key)
+
+  const third = await startServer('--new-key')
+  third.child.kill('SIGINT')
+  const said = (await third.finished).stderr
+  const another = (await readFile(path, 'utf8')).trim()
+  expect(another).not.toBe(key)
+  expect(said).toContain(another)
+  expect(said).toContain('the others still work')
 })
 
 it.each([['--port', 'x'], ['--port', '65536'], ['--nothing'], ['--host', '0.0.0.0', '--port', 'y']])(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Hearth } from '@hearth/engine'
-import { serve, type Server } from './serve.ts'
+import { serve, type ServeOptions, type Server } from './serve.ts'
 
 let home: string
 beforeAll(async () => {
@@ -17,8 +17,8 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-const start = (): Promise<Server> =>
-  serve({ home, port: 0, logger: pino({ level: 'silent' }), engine: { spareKeepers: 0 }, prepare: false })
+const start = (options: ServeOptions = {}): Promise<Server> =>
+  serve({ ...options, home, port: 0, logger: pino({ level: 'silent' }), engine: { spareKeepers: 0 }, prepare: false })
 
 describe('serve', () => {
   it('makes a key once, keeps it for the command line, and finds its sandboxes again', async () => {
@@ -44,6 +44,42 @@ describe('serve', () => {
     const output = await fetch(`${second.url}/v1/sandboxes/${id}/processes/${process}/output`, { headers })
     expect(await output.text()).toContain(Buffer.from('survived\n').toString('base64'))
     await fetch(`${second.url}/v1/sandboxes/${id}`, { method: 'DELETE', headers })
+  })
+
+  it('locks nobody out of it: without a key of an operator that works, or when it is asked, it makes another', async () => {
+    const call = async (server: Server, key: string, method: string, path: string, body?: object) => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+      const answer = await fetch(`${server.url}/v1${path}`, init)
+      return { status: answer.status, body: answer.status === 204 ? {} : ((await answer.json()) as Answered) }
+    }
+    type Answered = { id?: string; key?: string; items?: { id: string; revokedAt: string | null }[]; error?: object }
+    const first = await start()
+    const kept = (await readFile(join(home, 'key'), 'utf8')).trim()
+    const { items = [] } = (await call(first, kept, 'GET', '/keys')).body
+    const last = items.find(({ revokedAt }) => revokedAt === null)?.id ?? ''
+    expect(await call(first, kept, 'DELETE', `/keys/${last}`)).toMatchObject({
+      status: 409,
+      body: { error: { code: 'invalid_state' } },
+    })
+    const scopes = ['admin', 'operator']
+    await call(first, kept, 'POST', '/keys', { name: 'brief', scopes, expiresInMs: 3000 })
+    expect((await call(first, kept, 'DELETE', `/keys/${last}`)).status).toBe(204)
+    await first.stop()
+    await new Promise((resolve) => setTimeout(resolve, 3000))
+
+    const second = await start()
+    expect(second.firstKey).toMatchObject({ reason: 'none_works' })
+    const made = (await readFile(join(home, 'key'), 'utf8')).trim()
+    expect(made).toBe(second.firstKey?.token)
+    expect((await call(second, made, 'GET', '/tenants')).status).toBe(200)
+    await second.stop()
+
+    await using third = await start({ newKey: true })
+    expect(third.firstKey).toMatchObject({ reason: 'asked' })
+    for (const key of [made, third.firstKey?.token ?? '']) {
+      expect((await call(third, key, 'GET', '/tenants')).status).toBe(200)
+    }
   })
 
   it('does not share its home', async () => {

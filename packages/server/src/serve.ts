@@ -8,7 +8,7 @@ import { Builds } from './dialects/builds/builds.ts'
 import { e2bDialect, type E2bOptions } from './dialects/e2b/e2b-dialect.ts'
 import { RootPreparation } from './dialects/builds/root-preparation.ts'
 import { pandastackDialect, type PandaStackOptions } from './dialects/pandastack/pandastack-dialect.ts'
-import { ensureFirstKey } from './http/access/first-key.ts'
+import { ensureOperatorKey, type KeyReason } from './http/access/first-key.ts'
 import { InsideConnections } from './http/access/inside.ts'
 import type { HttpLimits } from './http/limits.ts'
 import { createServer } from './http/server.ts'
@@ -25,6 +25,8 @@ export interface ServeOptions {
   readonly home?: string
   /** `sqlite:PATH` or `postgres://...`. Default: `hearth.db` in the home. */
   readonly database?: string
+  /** Makes another key of an operator, for somebody who has lost theirs. Default false; without any that works one is made anyway. */
+  readonly newKey?: boolean
   /** Default 127.0.0.1. Elsewhere than on loopback only when there is a key. */
   readonly host?: string
   /** Default 7070; 0 for a free one. */
@@ -54,8 +56,11 @@ export interface Server extends AsyncDisposable {
   /** Where dialects listen, by name. */
   readonly dialects: Readonly<Record<string, string>>
   readonly home: string
-  /** On the first start alone: the key that was made, and the file in which it is kept for the command line. */
-  readonly firstKey: { readonly token: string; readonly path: string } | null
+  /**
+   * The key that this start made, and the file in which it is kept for the command line. Null for none: a key of an operator works, and
+   * no other was asked for.
+   */
+  readonly firstKey: { readonly token: string; readonly reason: KeyReason; readonly path: string } | null
   /** Calls under way have this long to end. Sandboxes live on, and the next start finds them. Idempotent. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
@@ -69,8 +74,15 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     logger.warn({ event: 'lifecycle.problem', what, err: error })
   const telemetry = options.telemetry ?? otlpFromEnvironment(process.env)
   const { database } = options
-  const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
-  const { store, records, exporter, onEvents } = await openState({ home, database, keep, telemetry, logger, onProblem })
+  const kept = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
+  const { store, records, exporter, onEvents } = await openState({
+    home,
+    database,
+    keep: kept,
+    telemetry,
+    logger,
+    onProblem,
+  })
   await using undo = new AsyncDisposableStack()
   undo.defer(() => store.close())
   const inside = new InsideConnections()
@@ -78,7 +90,9 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const plane = await LocalControlPlane.open({ ...options.lifecycle, store, hearth, records, onProblem })
   undo.defer(() => plane.close())
   const path = join(home, 'key')
-  const first = await ensureFirstKey(store, (token) => replacePrivately(path, `${token}\n`))
+  const keep = (token: string): Promise<void> => replacePrivately(path, `${token}\n`)
+  const made = await ensureOperatorKey(store, { keep, ...(options.newKey === true ? { anew: true } : {}) })
+  if (made !== null) logger.warn({ event: 'server.key_made', reason: made.reason, path })
   const linkSecret = await keptSecret(join(home, 'link-secret'))
   const { e2b, pandastack } = options.dialects ?? {}
   const { sandboxes, webhooks } = store
@@ -119,7 +133,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await plane.close()
     await exporter?.close()
   }
-  const firstKey = first === null ? null : { token: first.token, path }
+  const firstKey = made === null ? null : { token: made.token, reason: made.reason, path }
   return { url: server.url, dialects: server.dialects, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
 }
 

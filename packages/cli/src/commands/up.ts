@@ -14,6 +14,7 @@ export interface UpOptions {
   readonly dialect?: readonly string[]
   /** Networks that are not public and may be told events nevertheless. */
   readonly webhookNetwork?: readonly string[]
+  readonly newKey?: boolean
   readonly verbose?: boolean
 }
 
@@ -32,9 +33,10 @@ export async function up(options: UpOptions): Promise<number> {
   return 0
 }
 
-function optionsOf({ port, host, database, pool, dialect, webhookNetwork }: UpOptions): ServeOptions {
+function optionsOf({ port, host, database, pool, dialect, webhookNetwork, newKey }: UpOptions): ServeOptions {
   return {
     dialects: withNetworks(dialectsOf(dialect ?? [], host), webhookNetwork ?? []),
+    ...(newKey === true ? { newKey } : {}),
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(database === undefined ? {} : { database }),
@@ -51,12 +53,18 @@ function explain(error: NodeJS.ErrnoException): never {
   })
 }
 
+const KEY_MADE: Readonly<Record<NonNullable<Server['firstKey']>['reason'], string>> = {
+  first: 'A key was made.',
+  none_works: 'No key of an operator works any more: all were revoked or have expired. Another one was made.',
+  asked: 'Another key was made; the others still work, and `hearth key ls` shows them.',
+}
+
 function welcome({ url, home, dialects, firstKey }: Server, options: UpOptions): string {
   const hearth = invocation()
   const key =
     firstKey === null
-      ? `The key of the first start is in ${home}/key; the command line finds it there.`
-      : `A key was made. It is shown this once, and kept in ${home}/key for the command line:\n\n  ${firstKey.token}\n`
+      ? `The key that it made is in ${home}/key; the command line finds it there.`
+      : `${KEY_MADE[firstKey.reason]} It is shown this once, and kept in ${home}/key for the command line:\n\n  ${firstKey.token}\n`
   const elsewhere = process.env['HEARTH_HOME'] === undefined ? '' : `export HEARTH_HOME=${home}\n  `
   const place = hearth === 'hearth' ? '' : `, in ${process.cwd()}`
   const more =

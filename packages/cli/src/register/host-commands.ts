@@ -47,6 +47,7 @@ function addUp(program: Command, finish: Finish): void {
       'webhooks reach this network too, besides public addresses, like 10.0.0.0/8 (repeatable)',
       collectWord,
     )
+    .option('--new-key', 'make another key of an operator for the command line, when the one of this home is lost')
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
     .action(async (options: UpOptions) => finish(await (await import('../commands/up.ts')).up(options)))
   examples(command, ['hearth up', 'HEARTH_HOME=/srv/second hearth up --port 7080 --dialect none > hearth.log'])

@@ -94,6 +94,32 @@ export function describeApiKeys(options: StoreSuiteOptions): void {
     expect(await store.apiKeys.list(theirs.id)).toEqual([])
   })
 
+  it('keeps the last key of an operator that works, whichever tenant it is of', async () => {
+    const { store, tenant, now, advance } = fixture()
+    const [mine, theirs] = [await tenant(), await tenant()]
+    const make = async (tenantId: string, expiresAt: number | null = null): Promise<string> =>
+      (await store.apiKeys.create({ tenantId, name: 'o', scopes: ['admin', 'operator'], expiresAt })).key.id
+    await store.apiKeys.create({ tenantId: mine.id, name: 'a', scopes: ['admin'] })
+    expect([await store.apiKeys.any('admin'), await store.apiKeys.any('operator')]).toEqual([true, false])
+    const [first, second, brief] = [await make(mine.id), await make(theirs.id), await make(mine.id, now() + 1000)]
+    advance(1000)
+    // Of two who revoke one each at the same time, one is refused.
+    const both = await Promise.allSettled([
+      store.apiKeys.revoke(mine.id, first),
+      store.apiKeys.revoke(theirs.id, second),
+    ])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    const left = both[0]?.status === 'rejected' ? first : second
+    const owner = left === first ? mine : theirs
+    const refused = await expectRefusal(store.apiKeys.revoke(owner.id, left), 'invalid_state')
+    expect(refused.suggestion).toContain('hearth key create')
+    // One that does not work any more may go, and so may the last one once there is another.
+    await store.apiKeys.revoke(mine.id, brief)
+    await make(theirs.id)
+    await store.apiKeys.revoke(owner.id, left)
+    expect(await store.apiKeys.any('operator')).toBe(true)
+  })
+
   it('writes the last use down once a minute', async () => {
     const { store, tenant, now, advance } = fixture()
     const { id: tenantId } = await tenant()

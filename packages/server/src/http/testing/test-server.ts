@@ -12,7 +12,7 @@ import { engineOptions } from '../../record/engine-options.ts'
 import { Records } from '../../record/records.ts'
 import { runService } from '../../runs/run-service.ts'
 import { deriveKeys, openStore, serverKey, type Store } from '../../state/index.ts'
-import { ensureFirstKey } from '../access/first-key.ts'
+import { ensureOperatorKey } from '../access/first-key.ts'
 import { InsideConnections } from '../access/inside.ts'
 import type { HttpLimits } from '../limits.ts'
 import { createServer, type HttpServer } from '../server.ts'
@@ -78,7 +78,7 @@ export class TestServer implements AsyncDisposable {
     const inside = new InsideConnections()
     const hearth = new Hearth({ home, spareKeepers: 0, ...engineOptions(store, records, inside) })
     const plane = await LocalControlPlane.open({ store, hearth, records, onProblem })
-    const first = await ensureFirstKey(store)
+    const first = await ensureOperatorKey(store)
     if (first === null) throw new Error('a new store has a key')
     const server = new TestServer({ home, store, plane, key: first.token, problems, inside }, limits)
     await server.server.start()

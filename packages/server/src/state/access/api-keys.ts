@@ -4,6 +4,7 @@ import { atomically, inBatches, type Database, type Sources } from '../database/
 import type { ApiKeysTable } from '../database/tables.ts'
 import { ALIVE_STATES } from '../lifecycle.ts'
 import { isBelowPath, keysOf, pathOf } from './key-path.ts'
+import { requireOtherOperator, workingKeys } from './operator-keys.ts'
 import { TenantRepository } from './tenants.ts'
 import { formatToken, hashSecret, matchesHash, newSecret, parseToken } from './key-token.ts'
 
@@ -157,10 +158,10 @@ export class ApiKeyRepository {
     return rows.map(decode)
   }
 
-  /** True when any key exists: the first start makes one. */
-  async any(): Promise<boolean> {
-    const row = await this.#database.query.selectFrom('api_keys').select('id').limit(1).executeTakeFirst()
-    return row !== undefined
+  /** True when a key works that was not delegated: any, or one with this very scope. */
+  async any(scope: Scope | null = null): Promise<boolean> {
+    const query = workingKeys(this.#database, this.#sources.now(), scope)
+    return (await query.select('id').limit(1).executeTakeFirst()) !== undefined
   }
 
   /** Those of a path that work, the first maker first; `unauthorized` when one of them does not. */
@@ -183,11 +184,15 @@ export class ApiKeyRepository {
     return decode(row)
   }
 
-  /** From the next request on the key is refused, and all that were made below it. Idempotent; `not_found` for the key of another tenant. */
+  /**
+   * From the next request on the key is refused, and all that were made below it. Idempotent. `not_found`: it is another tenant's.
+   * `invalid_state`: no key of an operator would be left.
+   */
   async revoke(tenantId: string, id: string): Promise<ApiKey> {
     return await this.#inTurn(tenantId, async (database) => {
       const [key] = (await this.#find(database, [id])).filter((found) => found.tenantId === tenantId)
       if (key === undefined) throw new HearthError('not_found', `there is no key ${id}`, { context: { key: id } })
+      await requireOtherOperator(database, this.#sources.now(), key)
       const rows = await database.query
         .updateTable('api_keys')
         .set((set) => ({ revoked_at: set.fn.coalesce('revoked_at', set.val(this.#sources.now())) }))
