@@ -127,3 +127,19 @@ print(json.dumps(codes))`)
     ['file_not_found', true, false],
   ])
 })
+
+it('lists, builds and removes templates', async () => {
+  const said = await python(`
+templates = Templates()
+out = {"names": [each["name"] for each in templates.list()], "built": templates.build("host")["name"]}
+try:
+    templates.remove("registry.invalid/none:1")
+except HearthError as error:
+    out["refused"] = error.code
+print(json.dumps(out))`)
+  expect(said).toMatchObject({
+    names: expect.arrayContaining(['debian', 'host']),
+    built: 'host',
+    refused: 'template_not_found',
+  })
+})

@@ -10,6 +10,7 @@ import { addSandboxCommands } from './register/sandbox-commands.ts'
 import { addSearchCommands } from './register/search-commands.ts'
 import { addServerCommands } from './register/server-commands.ts'
 import { addSnapshotCommands } from './register/snapshot-commands.ts'
+import { addTemplateCommands } from './register/template-commands.ts'
 import { addTransferCommands } from './register/transfer-commands.ts'
 import { addVolumeCommands } from './register/volume-commands.ts'
 import { addWorkspaceCommands } from './register/workspace-commands.ts'
@@ -44,6 +45,7 @@ export function makeProgram(finish: Finish): Command {
   addTransferCommands(program, finish)
   addCopyCommands(program, finish)
   addSnapshotCommands(program, finish)
+  addTemplateCommands(program, finish)
   addVolumeCommands(program, finish)
   addWorkspaceCommands(program, finish)
   addAgentCommands(program, finish)

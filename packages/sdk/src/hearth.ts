@@ -11,6 +11,7 @@ import { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
 import { Snapshots } from './snapshots/snapshots.ts'
+import { Templates } from './templates.ts'
 import { unlessGivenUp } from './transport/given-up.ts'
 import type { CallOptions } from './transport/http-client.ts'
 import type { RungView } from './rung-view.ts'
@@ -57,6 +58,7 @@ export class Hearth {
   readonly repositories: Repositories
   readonly workspaces: Workspaces
   readonly volumes: Volumes
+  readonly templates: Templates
   readonly runs: Runs
   readonly #connection: Connection
 
@@ -69,6 +71,7 @@ export class Hearth {
     this.repositories = new Repositories(this.#connection.http)
     this.workspaces = new Workspaces(this.#connection.http)
     this.volumes = new Volumes(this.#connection.http)
+    this.templates = new Templates(this.#connection.http)
     this.runs = new Runs(this.#connection)
   }
 

@@ -29,6 +29,7 @@ import type {
   SleepOptions,
   SnapshotInfo,
   takeSnapshotSchema,
+  TemplateView,
   VolumeView,
   UpdateWorkspace,
   WorkspaceDiffView,
@@ -161,6 +162,26 @@ export interface VolumeControl {
   remove(caller: Caller, volume: string): Promise<void>
 }
 
+export interface TemplateBuildOptions {
+  /** Builds it anew although it exists. */
+  readonly force: boolean
+  readonly signal: AbortSignal
+  /** Told what is being done, line by line. */
+  readonly onProgress: (line: string) => void
+}
+
+/**
+ * The templates of this host, which all tenants share. To one without the scope `operator` the names of images say what others use, so that
+ * it sees those that are always there and those of its own sandboxes.
+ */
+export interface TemplateControl {
+  /** By name. */
+  list(caller: Caller, query: PageQuery): Promise<Page<TemplateView>>
+  build(caller: Caller, name: string, options: TemplateBuildOptions): Promise<TemplateView>
+  /** `template_in_use` while a sandbox or a snapshot lies on it. */
+  remove(caller: Caller, name: string): Promise<void>
+}
+
 /** The repositories of the caller's tenant: another tenant's is `repository_not_found`. */
 export interface RepositoryControl {
   /** Clones it into the cache of this host. One that is known already is given as it is. A path needs the scope `operator`. */
@@ -198,6 +219,7 @@ export interface ControlPlane {
   readonly sleep: SleepControl
   readonly snapshots: SnapshotControl
   readonly volumes: VolumeControl
+  readonly templates: TemplateControl
   readonly policies: PolicyControl
   readonly repositories: RepositoryControl
   readonly workspaces: WorkspaceControl

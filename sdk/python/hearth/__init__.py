@@ -4,5 +4,6 @@ from .client import Client
 from .errors import CommandError, HearthError
 from .results import CodeResult, ExecResult, FileInfo
 from .sandbox import Sandbox
+from .templates import Templates
 
-__all__ = ["Client", "CodeResult", "CommandError", "ExecResult", "FileInfo", "HearthError", "Sandbox"]
+__all__ = ["Client", "CodeResult", "CommandError", "ExecResult", "FileInfo", "HearthError", "Sandbox", "Templates"]

@@ -37,7 +37,7 @@ function verbOf(words: string, command: Command): Verb {
 /** What stands for the first argument, where it is one of few words. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   completion: ['bash', 'zsh', 'fish'],
-  bench: ['rungs', 'api', 'cli'],
+  bench: ['rungs', 'fork', 'pool', 'api', 'dialects', 'gateway', 'gateway-load', 'agent', 'cli'],
   'template build': ['debian', 'code-interpreter'],
 }
 
@@ -57,6 +57,7 @@ const KINDS: Readonly<Record<string, Verb['completes']>> = {
 }
 
 function kindOf(words: string, argument: Argument): Verb['completes'] {
+  if (words === 'template rm') return 'templates'
   if (words.startsWith('key')) return words === 'key revoke' ? 'keys' : 'nothing'
   return KINDS[argument.name()] ?? 'nothing'
 }

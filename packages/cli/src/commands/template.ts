@@ -1,72 +1,62 @@
-import { Hearth } from '@hearth/engine'
-import { signalNumber } from '../exit-codes.ts'
+import type { Template } from '@hearth/sdk'
+import { interruptible } from '../interruptible.ts'
+import { failureOf, reportFailure } from '../output/failure.ts'
+import { presentList, presentOne, type View } from '../output/present.ts'
+import { printable } from '../output/printable.ts'
 import { Progress } from '../output/progress.ts'
-import { table } from '../output/table.ts'
 import { write, writeJson } from '../output/write.ts'
+import type { ServerOptions } from '../server/with-server.ts'
+import { withTemplates } from '../server/with-templates.ts'
 
-export interface TemplateOptions {
-  readonly json?: boolean
-  readonly quiet?: boolean
+export interface TemplateOptions extends ServerOptions {
   readonly force?: boolean
 }
 
-export async function buildTemplate(name: string, options: TemplateOptions): Promise<number> {
-  await using hearth = new Hearth({ spareKeepers: 0 })
-  const controller = new AbortController()
-  const stop = (signal: NodeJS.Signals): void => controller.abort(signal)
-  process.once('SIGINT', stop).once('SIGTERM', stop)
-  using progress = new Progress(options.quiet === true)
-  try {
+const templateView: View<Template> = {
+  header: ['NAME', 'BUILT', 'DIGEST'],
+  id: ({ name }) => name,
+  row: ({ name, digest, builtAt }) => [printable(name), builtText(digest, builtAt), digest ?? ''],
+}
+
+export async function buildTemplate(wanted: string, options: TemplateOptions): Promise<number> {
+  return await interruptible(async (signal) => {
+    using progress = new Progress(options.quiet === true)
     const started = performance.now()
-    const template = await hearth.templates.build(name, {
-      force: options.force === true,
-      signal: controller.signal,
-      progress: (line) => progress.say(line),
-    })
+    const onProgress = (line: string): void => progress.say(printable(line))
+    const force = options.force === true
+    const { name, digest } = await withTemplates(
+      options,
+      async (templates) => await templates.build(wanted, { force, signal, onProgress }),
+    )
     progress.stop()
-    if (options.json === true) {
-      await writeJson({
-        name: template.name,
-        digest: template.digest,
-        durationMs: Math.round(performance.now() - started),
-      })
-    } else {
-      await write(
-        process.stdout,
-        options.quiet === true ? `${template.name}\n` : `${template.name} ${template.digest}\n`,
-      )
-    }
+    const json = { name, digest, durationMs: Math.round(performance.now() - started) }
+    await presentOne(options, { id: name, json, people: () => `${printable(name)} ${digest ?? ''}\n` })
     return 0
-  } catch (error) {
-    if (controller.signal.aborted) return 128 + signalNumber(String(controller.signal.reason))
-    throw error
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop)
-  }
+  })
 }
 
 export async function listTemplates(options: TemplateOptions): Promise<number> {
-  await using hearth = new Hearth({ spareKeepers: 0 })
-  const templates = await hearth.templates.list()
-  if (options.json === true) {
-    await writeJson(templates.map(({ name, digest, builtAt }) => ({ name, digest, builtAt })))
-  } else if (options.quiet === true) {
-    await write(process.stdout, templates.map(({ name }) => `${name}\n`).join(''))
-  } else {
-    const rows = templates.map(({ name, digest, builtAt }) => [name, builtText(digest, builtAt), digest ?? ''])
-    await write(process.stdout, table([['NAME', 'BUILT', 'DIGEST'], ...rows]))
-  }
+  await presentList(options, await withTemplates(options, async (templates) => await templates.list()), templateView)
   return 0
 }
 
+/** One that cannot be removed is reported, and the others are removed all the same. */
 export async function removeTemplates(names: readonly string[], options: TemplateOptions): Promise<number> {
-  await using hearth = new Hearth({ spareKeepers: 0 })
-  for (const name of names) {
-    await hearth.removeTemplate(name)
-    if (options.json !== true) await write(process.stdout, `${name}\n`)
-  }
-  if (options.json === true) await writeJson({ removed: names })
-  return 0
+  const removed: string[] = []
+  await withTemplates(options, async (templates) => {
+    for (const name of names) {
+      try {
+        await templates.remove(name)
+        removed.push(name)
+        if (options.json !== true) await write(process.stdout, `${name}\n`)
+      } catch (error) {
+        if (names.length === 1) throw error
+        reportFailure(failureOf(error), options.json === true)
+      }
+    }
+  })
+  if (options.json === true) await writeJson({ removed })
+  return removed.length === names.length ? 0 : 1
 }
 
 function builtText(digest: string | null, builtAt: Date | null): string {

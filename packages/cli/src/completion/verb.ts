@@ -19,6 +19,7 @@ export const LISTS = {
   sandboxes: 'hearth ls -q',
   snapshots: 'hearth snapshot ls -q',
   volumes: 'hearth volume ls -q',
+  templates: 'hearth template ls -q',
   repositories: 'hearth repo ls -q',
   workspaces: 'hearth workspace ls -q',
   keys: 'hearth key ls -q',

@@ -10,7 +10,6 @@ export function addHostCommands(program: Command, finish: Finish): void {
   addUp(program, finish)
   addDoctor(program, finish)
   addRun(program, finish)
-  addTemplate(program, finish)
   addStore(program, finish)
   addBench(program, finish)
 }
@@ -77,23 +76,6 @@ function addRun(program: Command, finish: Finish): void {
   common(addSandboxOptions(command)).action(async (words: string[], options: SandboxOptions & CommonOptions) =>
     finish(await (await import('../commands/run.ts')).run(words, options)),
   )
-}
-
-function addTemplate(program: Command, finish: Finish): void {
-  const template = program.command('template').description('the roots that sandboxes start from').helpCommand(false)
-  const load = () => import('../commands/template.ts')
-  common(template.command('build').description('build or pull a template now'))
-    .argument('<name>', 'debian, code-interpreter, or an image (registry/name:tag, archive:PATH)')
-    .option('--force', 'build it anew although it exists')
-    .action(async (name: string, options: CommonOptions) => finish(await (await load()).buildTemplate(name, options)))
-  common(template.command('ls').description('list the templates')).action(async (options: CommonOptions) =>
-    finish(await (await load()).listTemplates(options)),
-  )
-  common(template.command('rm').description('remove built templates'))
-    .argument('<names...>', 'what `hearth template ls` shows')
-    .action(async (names: string[], options: CommonOptions) =>
-      finish(await (await load()).removeTemplates(names, options)),
-    )
 }
 
 function addStore(program: Command, finish: Finish): void {

@@ -26,6 +26,8 @@ export interface TemplateListing {
   readonly builtAt: Date | null
   /** Null while it is not built, and for `host`, which is not a directory. */
   readonly root: string | null
+  /** It is `host`, or one of our own that is built at first use. */
+  readonly builtIn: boolean
 }
 
 /** Templates by name: built or pulled at first use, then kept. Safe between processes that share one home. */
@@ -73,13 +75,14 @@ export class TemplateStore {
     const host = await this.#hostTemplate().catch(() => null)
     const missing = BUILT_IN_TEMPLATES.filter((name) => !records.some((record) => record.name === name))
     return [
-      { name: 'host', digest: host?.digest ?? null, builtAt: null, root: null },
-      ...missing.map((name) => ({ name, digest: null, builtAt: null, root: null })),
+      { name: 'host', digest: host?.digest ?? null, builtAt: null, root: null, builtIn: true },
+      ...missing.map((name) => ({ name, digest: null, builtAt: null, root: null, builtIn: true })),
       ...records.map(({ name, digest, builtAt }) => ({
         name,
         digest,
         builtAt: new Date(builtAt),
         root: this.#rootPath(digest),
+        builtIn: BUILT_IN_TEMPLATES.includes(name),
       })),
     ].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }

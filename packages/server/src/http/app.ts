@@ -25,6 +25,7 @@ import { sleepRoutes } from './routes/sleep.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { systemRoutes } from './routes/system.ts'
+import { templateRoutes } from './routes/templates.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { volumeRoutes } from './routes/volumes.ts'
 import { watchRoutes } from './routes/watch.ts'
@@ -48,6 +49,7 @@ const ROUTES = [
   sleepRoutes,
   snapshotRoutes,
   volumeRoutes,
+  templateRoutes,
   repositoryRoutes,
   workspaceRoutes,
   workspaceChangeRoutes,

@@ -40,6 +40,8 @@ beforeAll(async () => {
     'tenant.create',
     'tenant.key',
     'tenant.quotas',
+    // An image of any name would be fetched.
+    'template.build',
     'sandbox.delete',
     'sandbox.renew',
     // Tries every rung, the first time, which takes long.

@@ -29,6 +29,7 @@ import { LocalCopies } from './local-copies.ts'
 import { LocalSleep } from './local-sleep.ts'
 import { LocalPolicies } from './local-policies.ts'
 import { LocalSnapshots } from './local-snapshots.ts'
+import { LocalTemplates } from './local-templates.ts'
 import { newContext } from './new-context.ts'
 import { endMadeBy, endOrphans } from './orphans.ts'
 import { pauseSandbox } from './pausing.ts'
@@ -77,6 +78,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   readonly sleep: LocalSleep
   readonly snapshots: LocalSnapshots
   readonly volumes: LocalVolumes
+  readonly templates: LocalTemplates
   readonly policies: LocalPolicies
   readonly repositories: RepositoryControl
   readonly workspaces: WorkspaceControl
@@ -99,6 +101,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.sleep = new LocalSleep(context, () => this.#requireOpen())
     this.snapshots = new LocalSnapshots(context, () => this.#requireOpen())
     this.volumes = new LocalVolumes(context, () => this.#requireOpen())
+    this.templates = new LocalTemplates(context, () => this.#requireOpen())
     this.policies = new LocalPolicies(context, () => this.#requireOpen())
     this.repositories = context.workspaces.repositories
     this.workspaces = context.workspaces.workspaces

@@ -54,6 +54,7 @@ it('brings a database of before snapshots up to date', async () => {
     drop index snapshots_by_tenant_id_name; drop index snapshots_by_host_id_state;
     alter table snapshots drop column name; alter table snapshots drop column state; alter table snapshots drop column host_id;
     delete from kysely_migration where name > '002';
+    create table templates (name text);
     drop table volumes; drop table webhooks; drop table template_builds;
     drop table workspaces; drop table seeds; drop table repositories;
     drop table runs; drop table run_labels; drop table run_events; drop table run_messages;

@@ -11,6 +11,7 @@ import { runs } from '../migrations/010-runs.ts'
 import { volumes } from '../migrations/011-volumes.ts'
 import { workspaces } from '../migrations/012-workspaces.ts'
 import { grants } from '../migrations/013-grants.ts'
+import { templates } from '../migrations/014-templates.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -25,6 +26,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '011-volumes': volumes,
   '012-workspaces': workspaces,
   '013-grants': grants,
+  '014-templates': templates,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

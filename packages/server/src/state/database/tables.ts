@@ -227,15 +227,6 @@ export interface RunMessagesTable {
   at: number
 }
 
-export interface TemplatesTable {
-  /** Empty for a template that all tenants share. */
-  tenant_id: string
-  name: string
-  digest: string
-  bytes: number
-  created_at: number
-}
-
 export interface SnapshotsTable {
   id: string
   tenant_id: string
@@ -293,7 +284,6 @@ export interface Tables extends WorkspaceTables {
   run_labels: RunLabelsTable
   run_events: RunEventsTable
   run_messages: RunMessagesTable
-  templates: TemplatesTable
   snapshots: SnapshotsTable
   volumes: VolumesTable
   hosts: HostsTable

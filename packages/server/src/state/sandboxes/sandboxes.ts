@@ -67,6 +67,13 @@ export class SandboxRepository {
     return findLineage(this.#database, tenantId, id)
   }
 
+  /** The names of the templates of a tenant's sandboxes, each once. */
+  async templatesOf(tenantId: string): Promise<string[]> {
+    const query = this.#database.query.selectFrom('sandboxes').select('template').distinct()
+    const rows = await query.where('tenant_id', '=', tenantId).where('state', '!=', 'deleted').execute()
+    return rows.map(({ template }) => template)
+  }
+
   /** All that match, page by page, for the server's own rounds. */
   async *scan(filter: SandboxFilter = {}): AsyncGenerator<SandboxRecord> {
     let cursor: string | null = null
