@@ -97,6 +97,8 @@ export type RecordEntry =
       readonly message: string
       readonly method?: string
       readonly path?: string
+      /** How many equal ones followed the one before within seconds. */
+      readonly repeated?: number
     })
 
 /** Takes entries as they come. It never throws and never waits: what it cannot keep, it counts. */

@@ -132,7 +132,8 @@ describe('the recorder', () => {
   it('holds a guest to its rate, cuts what is long, and says what it dropped', async () => {
     const records = new Records(server.store, { perSecond: 0.001, burst: 5 })
     const id = await newId()
-    for (let index = 0; index < 50; index++) records.of(id).add(refusal(index === 0 ? 'x'.repeat(1e6) : 'short'))
+    for (let index = 0; index < 50; index++)
+      records.of(id).add(refusal(index === 0 ? 'x'.repeat(1e6) : `short ${index}`))
     records
       .of(id)
       .add({ ...command(''), command: Array.from({ length: 1000 }, () => 'word '.repeat(200)) } as RecordEntry)

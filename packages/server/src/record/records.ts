@@ -1,9 +1,10 @@
 import type { RecordEntry, Sandbox, SandboxId } from '@hearth/contract'
-import { TokenBuckets } from '../http/access/token-bucket.ts'
 import type { NewEvent, NewSandbox, Store } from '../state/index.ts'
+import { EntryRates } from './entry-rates.ts'
 import { Losses, type LossReason } from './losses.ts'
 import { recordedSandbox } from './recorded-sandbox.ts'
 import { recordEvent } from './record-event.ts'
+import { RefusalCounts } from './refusal-counts.ts'
 import { SandboxRecorder, type RecordSink } from './sandbox-recorder.ts'
 
 export interface RecordsOptions {
@@ -11,11 +12,13 @@ export interface RecordsOptions {
   readonly delayMs?: number
   /** What may wait in memory, in all. Default 16 MiB. */
   readonly memoryBytes?: number
-  /** What the guest of one sandbox may cause: entries per second, and how many at once. Default 200 and 2000. */
+  /** What the guest of one sandbox may cause of each kind: entries per second, and how many at once. Default 200 and 2000. */
   readonly perSecond?: number
   readonly burst?: number
-  /** Entries of a sandbox that are kept; the oldest go first. Default 10,000. */
+  /** Entries of a sandbox that are kept; the oldest go first. Each kind that a guest causes may fill only a part of it in an hour. Default 10,000. */
   readonly keep?: number
+  /** For how long equal refusals are counted and not written one by one. Default 10 s. */
+  readonly countMs?: number
   /** Told of what fails while nobody waits for it. */
   readonly onProblem?: (what: string, error: unknown) => void
 }
@@ -31,17 +34,6 @@ const BATCH = 250
 const RETRY_MS = 1000
 /** Sandboxes of which it is remembered whose they are. */
 const MOST_TENANTS = 10_000
-/** What a guest causes, other than what the caller does. */
-const BY_GUEST: ReadonlySet<RecordEntry['kind']> = new Set([
-  'opened',
-  'progress',
-  'connection',
-  'request',
-  'refusal',
-  'file',
-])
-/** They have a rate of their own: who starts many does not hide what else he does. */
-const PROCESSES: ReadonlySet<RecordEntry['kind']> = new Set(['process', 'process-exit'])
 
 /**
  * The record of all sandboxes of a server. Entries are taken at once and written together a moment later, behind whatever caused them;
@@ -53,20 +45,23 @@ export class Records implements RecordSink {
   readonly #recorders = new Map<SandboxId, SandboxRecorder>()
   readonly #recorded = new WeakMap<Sandbox, Sandbox>()
   readonly #tenants = new Map<SandboxId, string>()
-  readonly #guests: TokenBuckets
+  readonly #rates: EntryRates
+  readonly #refusals = new RefusalCounts()
   readonly #losses = new Losses()
   readonly #written = new Map<SandboxId, number>()
   #waiting: Waiting[] = []
   #bytes = 0
   #timer: NodeJS.Timeout | null = null
+  #countTimer: NodeJS.Timeout | null = null
   #writing: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(store: Store, options: RecordsOptions = {}) {
     this.#store = store
     const { delayMs = 50, memoryBytes = 16 * 1024 ** 2, perSecond = 200, burst = 2000, keep = 10_000 } = options
-    this.#options = { delayMs, memoryBytes, perSecond, burst, keep, onProblem: options.onProblem ?? (() => undefined) }
-    this.#guests = new TokenBuckets(perSecond, burst)
+    const { countMs = 10_000, onProblem = () => undefined } = options
+    this.#options = { delayMs, memoryBytes, perSecond, burst, keep, countMs, onProblem }
+    this.#rates = new EntryRates({ perSecond, burst, keep })
   }
 
   /** A sandbox is about to be made, perhaps before its row is written. Of one that begins as a copy it is found out later what runs in it. */
@@ -100,19 +95,44 @@ export class Records implements RecordSink {
   }
 
   take(sandbox: SandboxId, entry: RecordEntry, step: string | null): void {
-    const { kind } = entry
-    if (BY_GUEST.has(kind) && this.#guests.take(sandbox) > 0) return this.lose(sandbox, 'rate', kind)
-    if (PROCESSES.has(kind) && this.#guests.take(`${sandbox} processes`) > 0) return this.lose(sandbox, 'rate', kind)
+    if (entry.kind === 'refusal' && this.#refusals.counts(sandbox, entry, step)) return
+    if (!this.#rates.admits(sandbox, entry.kind)) return this.#drop(sandbox, 'rate', entry)
+    this.#keep(sandbox, entry, step)
+    if (entry.kind !== 'refusal' || this.#closed) return
+    this.#refusals.remember(sandbox, entry, step)
+    this.#countTimer ??= setTimeout(() => this.#writeCounts(), this.#options.countMs).unref()
+  }
+
+  #keep(sandbox: SandboxId, entry: RecordEntry, step: string | null): void {
     const { type, data, bytes } = recordEvent(entry, step)
-    if (this.#closed || this.#bytes + bytes > this.#options.memoryBytes) return this.lose(sandbox, 'memory', entry.kind)
+    if (this.#closed || this.#bytes + bytes > this.#options.memoryBytes) return this.#drop(sandbox, 'memory', entry)
     this.#bytes += bytes
     this.#waiting.push({ sandbox, bytes, event: { sandboxId: sandbox, at: Date.now(), type, data } })
     this.#wake(this.#options.delayMs)
   }
 
+  /** How often what was refused was tried again. */
+  #writeCounts(): void {
+    if (this.#countTimer !== null) clearTimeout(this.#countTimer)
+    this.#countTimer = null
+    for (const { sandbox, entry, step } of this.#refusals.take()) this.#keep(sandbox, entry, step)
+  }
+
+  #drop(sandbox: SandboxId, reason: LossReason, entry: RecordEntry): void {
+    // Where the traffic went is told even when each piece of it cannot be.
+    const where = entry.kind === 'request' || entry.kind === 'connection' ? `${entry.name}:${entry.port}` : null
+    this.lose(sandbox, reason, entry.kind, 1, where)
+  }
+
   /** Something happened that the record does not have. */
-  lose(sandbox: SandboxId, reason: LossReason, kind: RecordEntry['kind'], count = 1): void {
-    this.#losses.add(sandbox, reason, kind, count)
+  lose(
+    sandbox: SandboxId,
+    reason: LossReason,
+    kind: RecordEntry['kind'],
+    count = 1,
+    where: string | null = null,
+  ): void {
+    this.#losses.add(sandbox, reason, kind, count, where)
     this.#wake(this.#options.delayMs)
   }
 
@@ -190,6 +210,7 @@ export class Records implements RecordSink {
 
   /** Writes what waits; nothing is taken afterwards. */
   async close(): Promise<void> {
+    this.#writeCounts()
     await this.flush()
     this.#closed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
