@@ -17,6 +17,7 @@ import {
   type AgentEvent,
   type AgentResult,
   type EventLog,
+  type Script,
 } from '../src/index.ts'
 import { CarefulModel, EFFECTS } from './support/careful-model.ts'
 
@@ -86,34 +87,37 @@ describe('an agent that dies', () => {
     expect(await marks(sandbox)).toEqual(WORDS.toSorted())
   })
 
-  it('in the middle of a command ends it, and says so', async () => {
-    const made = await hearth.create({ rung: 'process' })
-    await made.release()
-    const place = join(directory, 'middle')
-    mkdirSync(place)
-    const command = `echo begun >> ${EFFECTS}; sleep 60; echo ended >> ${EFFECTS}`
-    const script = [
-      { calls: [{ tool: 'bash', input: { command } }] },
-      { calls: [{ tool: 'submit', input: { summary: '' } }] },
-    ]
-    const child = startVictim(made.id, place, 1000, JSON.stringify(script))
-    while (!readLog(place).includes('tool_started')) await sleep(20)
-    await sleep(300)
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-    await using sandbox = await hearth.adopt(made.id)
-    await using log = await FileEventLog.open(join(place, 'log'))
-    const run = await resumeAgent({
-      sandbox,
-      log,
-      model: new ScriptedModel(script),
-      stateDirectory: join(place, 'state'),
-    })
-    expect(await run.result).toMatchObject({ reason: 'submitted' })
-    expect(await marks(sandbox)).toEqual(['begun'])
-    expect((await sandbox.processes()).filter(({ exit }) => exit === null)).toEqual([])
-    expect(interruptions(await log.read())).toBe(1)
-  })
+  it.each([['command', 0] as const, ['long command', 3000] as const])(
+    'in the middle of a %s ends it, and says so',
+    async (name, more) => {
+      const made = await hearth.create({ rung: 'process' })
+      await made.release()
+      const place = join(directory, name)
+      mkdirSync(place)
+      const command = `echo begun >> ${EFFECTS}; sleep 60; echo ended >> ${EFFECTS} # ${'x'.repeat(more)}`
+      const script = [
+        { calls: [{ tool: 'bash', input: { command } }] },
+        { calls: [{ tool: 'submit', input: { summary: '' } }] },
+      ]
+      const child = startVictim(made.id, place, 1000, JSON.stringify(script))
+      while (!readLog(place).includes('tool_started')) await sleep(20)
+      await sleep(300)
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      await using sandbox = await hearth.adopt(made.id)
+      await using log = await FileEventLog.open(join(place, 'log'))
+      const run = await resumeAgent({
+        sandbox,
+        log,
+        model: new ScriptedModel(script),
+        stateDirectory: join(place, 'state'),
+      })
+      expect(await run.result).toMatchObject({ reason: 'submitted' })
+      expect(await marks(sandbox)).toEqual(['begun'])
+      expect((await sandbox.processes()).filter(({ exit }) => exit === null)).toEqual([])
+      expect(interruptions(await log.read())).toBe(1)
+    },
+  )
 })
 
 it('a run that is taken up counts money by the price that was given at its beginning', async () => {
@@ -143,6 +147,53 @@ it('a run that is taken up counts money by the price that was given at its begin
   expect(await run.result).toMatchObject({ reason: 'submitted', dollars: 2 })
 })
 
+describe('an agent that is killed by kill -9 in the middle of', () => {
+  const submit = { calls: [{ tool: 'submit', input: { summary: '' } }] }
+
+  it('the check of a submission ends it, and does not count it as refused', async () => {
+    // It takes long the first time alone.
+    const verify = `test -e /tmp/checked || { touch /tmp/checked; sleep 60; }`
+    const script = [{ calls: [{ tool: 'bash', input: { command: 'echo x > x' } }] }, submit, submit]
+    const { events, observations } = await killedIn('check', script, 'submit', verify)
+    expect(events.filter(({ type }) => type === 'submitted')).toMatchObject([{ accepted: true, verified: true }])
+    expect(observations[1]).toMatch(/^interrupted: /)
+  })
+
+  it('a cell of an interpreter ends that, and says that its variables are gone', async () => {
+    const code = `open('${EFFECTS}', 'a').write('begun\\n'); import time; time.sleep(60)`
+    const cell = { calls: [{ tool: 'run_code', input: { code } }] }
+    const { events, observations } = await killedIn('cell', [cell, submit], 'run_code', '')
+    expect(observations[0]).toMatch(/^interrupted: .*variables are gone/s)
+    expect(interruptions(events)).toBe(1)
+  })
+
+  /** Lives until a tool has begun, dies, and is taken up here; nothing runs any more in the end. */
+  async function killedIn(name: string, script: Script, tool: string, verify: string) {
+    const made = await hearth.create({ rung: 'process' })
+    await made.release()
+    const place = join(directory, name)
+    mkdirSync(place)
+    const child = startVictim(made.id, place, 1000, JSON.stringify(script), verify)
+    const begun = (): boolean =>
+      readLog(place)
+        .split('\n')
+        .some((line) => line.includes('"tool_started"') && line.includes(`"name":"${tool}"`))
+    while (!begun()) await sleep(20)
+    await sleep(1500)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await using sandbox = await hearth.adopt(made.id)
+    expect((await sandbox.processes()).some(({ exit }) => exit === null)).toBe(true)
+    await using log = await FileEventLog.open(join(place, 'log'))
+    const model = new ScriptedModel(script)
+    const run = await resumeAgent({ sandbox, log, model, stateDirectory: join(place, 'state') })
+    expect(await run.result).toMatchObject({ reason: 'submitted' })
+    expect((await sandbox.processes()).filter(({ exit }) => exit === null)).toEqual([])
+    const events = await log.read()
+    return { events, observations: events.flatMap((event) => (event.type === 'tool_ended' ? [event.observation] : [])) }
+  }
+})
+
 async function liveTwice(
   at: number,
   when: 'before' | 'after',
@@ -169,9 +220,12 @@ function startVictim(
   place: string,
   events: number,
   script = '',
+  verify = '',
 ): ChildProcessByStdio<null, Readable, null> {
   const program = join(import.meta.dirname, 'support', 'agent-victim.ts')
-  return spawn(process.execPath, [program, id, place, String(events), script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  return spawn(process.execPath, [program, id, place, String(events), script, verify], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
 }
 
 async function victim(id: string, place: string, events: number): Promise<{ signal: string | null; output: string }> {

@@ -1,5 +1,6 @@
 import type { RunState } from './run-state.ts'
 import { interruptedSubAgents } from '../delegate/interrupted.ts'
+import { endCommand } from '../tools/bash.ts'
 import { submit } from '../tools/toolbox.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import type { Diff, ResumeOptions } from './options.ts'
@@ -7,11 +8,12 @@ import { reach } from './reach.ts'
 import type { Recorder } from './recorder.ts'
 import type { PendingCall } from './run-state.ts'
 import { admit, attempt, runTool } from './run-tool.ts'
-import { judgeSubmission } from './submission.ts'
+import { judgeSubmission, type Judged } from './submission.ts'
 
 const INTERRUPTED =
   'interrupted: the agent was stopped or lost the sandbox while this ran. It may have taken effect in part or in whole; what was still running was ended. Look before you repeat it.'
 
+type SubmitOutcome = Required<Pick<Judged, 'accepted' | 'unreachable' | 'text'>>
 type Outcome = 'ok' | 'failed' | 'malformed' | 'denied' | 'interrupted'
 
 /** What a run answers the calls of its model with. */
@@ -55,7 +57,8 @@ export class Calls {
     const { tool, input } = admission
     await recorder.record({ type: 'tool_started', id: call.id, name: call.name, input })
     if (tool === submit) {
-      const { accepted, text } = await this.#submit(input, context)
+      const { accepted, unreachable, text } = await this.#submit(input, context)
+      if (unreachable) return await end('interrupted', await this.#abandon(tool, input, context))
       return await end(accepted ? 'ok' : 'failed', text)
     }
     const result = await runTool(tool, input, context, options)
@@ -67,22 +70,26 @@ export class Calls {
   /** Ends what may still run of a call, and says what is known of it. */
   async #abandon(tool: Tool | undefined, input: unknown, context: ToolContext): Promise<string> {
     await reach(context.sandbox, context.signal)
+    const { verify } = this.#given.started
     const { text } = await attempt(async () => {
-      await tool?.abandon?.(input, context)
-      return { text: '' }
+      // What a submission runs is for the loop to say, and not for the tool.
+      if (tool === submit && verify !== null) await endCommand(verify, context)
+      return { text: (await tool?.abandon?.(input, context)) ?? '' }
     }, context.signal)
     const known = await interruptedSubAgents(this.#given.recorder.state.subAgents.of(context.call), context)
     return `${INTERRUPTED}${text === '' ? '' : ` (${text})`}${known === '' ? '' : `\n${known}`}`
   }
 
-  async #submit(input: unknown, context: ToolContext): Promise<{ accepted: boolean; text: string }> {
+  async #submit(input: unknown, context: ToolContext): Promise<SubmitOutcome> {
     const { recorder, started, diff } = this.#given
     const { summary } = submit.schema.parse(input) as { summary: string }
     const saidBefore = recorder.state.submission?.changed === false
     const writable = started.grant?.paths.write ?? 'any'
     const judged = await judgeSubmission(await diff(), started.verify, saidBefore, writable, context)
-    const { accepted, changed, verified, text } = judged
+    const { accepted, changed, verified, unreachable = false, text } = judged
+    // Nothing was found out about it: it is not one that was refused.
+    if (unreachable) return { accepted, unreachable, text }
     await recorder.record({ type: 'submitted', summary, accepted, changed, verified })
-    return { accepted, text }
+    return { accepted, unreachable, text }
   }
 }

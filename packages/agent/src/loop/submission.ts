@@ -12,6 +12,8 @@ export interface Judged {
   readonly accepted: boolean
   readonly changed: boolean | null
   readonly verified: boolean | null
+  /** The sandbox was lost while it was checked. */
+  readonly unreachable?: boolean
   readonly text: string
 }
 
@@ -43,5 +45,6 @@ export async function judgeSubmission(
   const result = await attempt(() => runCommand(verify, limits, context), context.signal)
   if (result.failed !== true) return { accepted: true, changed, verified: true, text: 'accepted' }
   const verified = result.interrupted === true ? null : false
-  return { accepted: false, changed, verified, text: `not accepted: ${verify}\n${result.text}` }
+  const unreachable = result.unreachable === true
+  return { accepted: false, changed, verified, unreachable, text: `not accepted: ${verify}\n${result.text}` }
 }

@@ -97,14 +97,32 @@ export const bash: Tool = defineTool({
         : { timeoutMs: timeout_ms ?? DEFAULT_COMMAND_MS, waitMs: YIELD_MS },
       context,
     ),
-  abandon: async ({ command }, { sandbox, background }) => {
-    for (const { id, exit, command: words } of await sandbox.processes()) {
-      if (exit !== null || background.has(id) || words.at(-1) !== command) continue
-      await using process = await sandbox.attach(id)
-      await process.kill()
-    }
-  },
+  abandon: async ({ command }, context) => await endCommand(command, context),
 })
+
+/** Ends what still runs of a command that an earlier process of the agent, or one that lost the sandbox, had begun. */
+export async function endCommand(command: string, context: ToolContext): Promise<void> {
+  await endWhere((words) => words.at(-1) === command || (isCut(command) && words.at(-1) === '-c'), context)
+}
+
+/** Words of a command are listed as far as they fit into a little more than this: of a long one nothing but the shell is. */
+const LISTED_BYTES = 900
+
+function isCut(command: string): boolean {
+  return Buffer.byteLength(command) > LISTED_BYTES
+}
+
+/** Ends the processes whose commands fit, except those that the run knows to go on in the background. */
+export async function endWhere(
+  fits: (words: readonly string[]) => boolean,
+  { sandbox, background }: ToolContext,
+): Promise<void> {
+  for (const { id, exit, command: words } of await sandbox.processes()) {
+    if (exit !== null || background.has(id) || !fits(words)) continue
+    await using process = await sandbox.attach(id)
+    await process.kill()
+  }
+}
 
 const processSchema = z.int().min(1)
 

@@ -1,5 +1,6 @@
-import { CODE_LANGUAGES } from '@hearth/contract'
+import { CODE_LANGUAGES, type CodeLanguage } from '@hearth/contract'
 import { z } from 'zod'
+import { endWhere } from './bash.ts'
 import { headAndTail, plainText } from './observation.ts'
 import { defineTool, type Tool } from './tool.ts'
 
@@ -41,4 +42,28 @@ export const runCode: Tool = defineTool({
     const failed = result.error !== null || result.timedOut || result.oom
     return { text: text === '' ? '(no output)' : text, failed }
   },
+  // A cell cannot be told from its interpreter: both end.
+  abandon: async ({ language }, context) => {
+    await endWhere((words) => isInterpreter(words, language ?? 'python'), context)
+    return 'the interpreter was ended, and its variables are gone'
+  },
 })
+
+/** How the interpreters of a sandbox are started. The program that reads the cells comes after it, or is too long to be listed. */
+const BEGINNINGS: Readonly<Record<CodeLanguage, readonly string[]>> = {
+  python: ['python3', '-u', '-c'],
+  javascript: ['node', '-e'],
+  bash: ['bash', '-c'],
+  r: ['sh', '-c'],
+  java: ['sh', '-c'],
+}
+/** It is longer than what is mostly given to these programs: what was started with `bash` is not ended for it. */
+const READER_CHARACTERS = 300
+
+function isInterpreter(words: readonly string[], language: CodeLanguage): boolean {
+  const beginning = BEGINNINGS[language]
+  if (!beginning.every((word, index) => words[index] === word)) return false
+  const [reader, name] = words.slice(beginning.length)
+  if (language === 'r' || language === 'java') return name === language
+  return reader === undefined || reader.length > READER_CHARACTERS
+}

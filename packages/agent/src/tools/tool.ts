@@ -40,8 +40,8 @@ export interface Tool {
   subject(input: unknown): string
   /** Throws nothing but what the sandbox throws; `input` was parsed by `schema`. */
   run(input: unknown, context: ToolContext): Promise<ToolResult>
-  /** Ends what an earlier process of the agent left behind when it died in the middle of this call. */
-  abandon?(input: unknown, context: ToolContext): Promise<void>
+  /** Ends what an earlier process of the agent left behind when it died in the middle of this call. May say what came of it. */
+  abandon?(input: unknown, context: ToolContext): Promise<string | void>
 }
 
 interface Definition<Schema extends z.ZodType> {
@@ -50,7 +50,7 @@ interface Definition<Schema extends z.ZodType> {
   readonly schema: Schema
   readonly subject: (input: z.output<Schema>) => string
   readonly run: (input: z.output<Schema>, context: ToolContext) => Promise<ToolResult>
-  readonly abandon?: (input: z.output<Schema>, context: ToolContext) => Promise<void>
+  readonly abandon?: (input: z.output<Schema>, context: ToolContext) => Promise<string | void>
 }
 
 /** A tool of your own: its input is typed by its schema, and parsed before `run` sees it. */

@@ -13,7 +13,7 @@ import { CarefulModel } from './careful-model.ts'
 
 // An agent in a process of its own, which kills itself without a word after some events.
 
-const [id = '', directory = '', events = '', script = ''] = process.argv.slice(2)
+const [id = '', directory = '', events = '', script = '', verify = ''] = process.argv.slice(2)
 
 await using hearth = new Hearth({ spareKeepers: 0 })
 const sandbox = await hearth.adopt(id as SandboxId)
@@ -34,6 +34,8 @@ const model =
     : new ScriptedModel(JSON.parse(script) as Script)
 const options = { sandbox, model, log: deadly, stateDirectory: `${directory}/state` }
 const begun = (await log.read()).length > 0
-const run = begun ? await resumeAgent(options) : await startAgent({ ...options, task: 'Leave marks.', workdir: '/tmp' })
+const run = begun
+  ? await resumeAgent(options)
+  : await startAgent({ ...options, ...(verify === '' ? {} : { verify }), task: 'Leave marks.', workdir: '/tmp' })
 process.stdout.write(`${(await run.result).reason}\n`)
 await sandbox.release()

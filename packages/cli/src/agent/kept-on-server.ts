@@ -1,21 +1,15 @@
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import { workOn, type AgentResult, type AgentRun, type KeptOptions } from '@hearth/agent'
 import { newId } from '@hearth/contract'
 import type { Hearth, RunLease } from '@hearth/sdk'
-import { hearthHome } from '../server/home.ts'
 import { isGone, staysWithFiles } from './rescued-files.ts'
+import { stateDirectoryOf, sweepStates, touchState } from './run-states.ts'
 
 /** Unlike every other process that could work on a run. */
 export function ownerName(): string {
   const host = hostname().replaceAll(/[^\x21-\x7e]/g, '-')
   return `${host.slice(0, 100)}:${process.pid}:${newId('p')}`
-}
-
-/** What a run needs on this machine to know what has changed. */
-export function stateDirectoryOf(run: string): string {
-  return join(hearthHome(), 'agents', run)
 }
 
 /**
@@ -29,6 +23,7 @@ export async function workOnServer(
   begin: (options: KeptOptions & { readonly stateDirectory: string }) => Promise<AgentRun>,
 ): Promise<AgentResult> {
   const stateDirectory = stateDirectoryOf(lease.run)
+  await touchState(stateDirectory)
   let workdir = ''
   const result = await workOn({ keeper: hearth.runs, lease }, async (kept) => {
     const run = await begin({ ...kept, stateDirectory })
@@ -40,6 +35,7 @@ export async function workOnServer(
     if (!stays) await endSandbox(hearth, sandbox)
   }
   await rm(stateDirectory, { recursive: true, force: true })
+  await sweepStates()
   return result
 }
 
