@@ -117,7 +117,24 @@ describe('a search that is stopped', () => {
       candidates: [{ command: 'sleep 600' }, { command: 'sleep 600' }],
       onProgress: ({ type }) => type === 'attempting' && abort.abort(new Error('stopped by a person')),
     })
-    await expect(searching).rejects.toThrow('stopped by a person')
+    const report = await searching
+    expect(report).toMatchObject({ stopped: true, winner: null, reason: expect.stringMatching(/^stopped before all/) })
+    expect(report.candidates.map(({ outcome }) => outcome)).toEqual(['ended', 'ended'])
+    expect(await forksLeft()).toEqual([])
+  })
+
+  it('still gives what had passed by then', async () => {
+    const abort = new AbortController()
+    const report = await search({
+      base,
+      workdir: WORKDIR,
+      signal: abort.signal,
+      judge: checks({ there: 'test -e there' }),
+      candidates: [{ command: 'touch there' }, { command: 'sleep 600' }],
+      onProgress: ({ type }) => type === 'judged' && abort.abort(new Error('stopped by a person')),
+    })
+    expect(report).toMatchObject({ stopped: true, winner: { index: 0, outcome: 'passed' } })
+    expect(report.candidates[1]?.outcome).toBe('ended')
     expect(await forksLeft()).toEqual([])
   })
 

@@ -105,7 +105,8 @@ describe('hearth agent --best-of', () => {
   it('gives the patch of the best attempt', async () => {
     const models = ['--model', script('wrong.json', 'hallo'), '--with-model', script('right.json', 'hello')]
     const { code, stdout, stderr } = await hearth.run([...task, '--best-of', '4', ...models])
-    expect(stderr).toMatch(/\[1\] > edit greet\.sh\n/)
+    expect(stderr).toMatch(/^judging the base\nthe base: 0 checks pass, 1 fail\n/m)
+    expect(stderr).toMatch(/\[1\] > edit greet\.sh\n[^]*^judging attempt 1\n[^]*^attempt 1: failed\n/m)
     expect(stderr).toMatch(/\n {3}attempt 1 +failed +2 +still fails: verify\n\* {2}attempt 2 +passed/)
     expect(stderr).toMatch(/attempt 3 +not_tried/)
     expect(stdout).toContain('+echo hello\n')
@@ -125,7 +126,10 @@ describe('hearth agent --best-of', () => {
       '3',
     ])
     const lines = stdout.trim().split('\n')
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ attempt: expect.any(Number), type: 'started' })
+    const types = lines.map((line) => (JSON.parse(line) as { type: string }).type)
+    expect(types.slice(0, 2)).toEqual(['judging_base', 'base'])
+    expect(types).toEqual(expect.arrayContaining(['attempting', 'judging', 'judged']))
+    expect(JSON.parse(lines.find((line) => line.includes('"started"')) ?? '')).toMatchObject({ attempt: 0 })
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ type: 'search', winner: null, spent: { steps: 3 } })
     expect(code).toBe(1)
   })
@@ -148,6 +152,28 @@ describe('hearth agent --best-of', () => {
       const { code, stderr } = await hearth.run([...task, '--best-of', '2', ...model, '--max-cost', '2'])
       expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]*no price for openai-compatible/)])
     }
+  })
+
+  it('says what it prepares, and that a check which passed before proves nothing', async () => {
+    const words = [...task, '--best-of', '1', '--model', script('any.json', 'hullo'), '--prepare', 'true']
+    const { code, stderr } = await hearth.run(words.map((word) => (word === 'sh verify.sh' ? 'true' : word)))
+    expect(stderr).toMatch(/^preparing: true\njudging the base\nthe base: 1 checks pass, 0 fail\n! no check fails/m)
+    expect(stderr).toMatch(/the only one that passes[^\n]*no check failed before the change[^\n]*--target\n/)
+    expect(code).toBe(0)
+  })
+
+  it('gives what had passed when it is interrupted', async () => {
+    const slow = file('slow.json', JSON.stringify([{ calls: [{ tool: 'bash', input: { command: 'sleep 100' } }] }]))
+    const models = ['--model', script('first.json', 'hello'), '--with-model', `scripted:${slow}`]
+    const { child, finished } = hearth.start([...task, '--best-of', '2', ...models])
+    let said = ''
+    child.stderr?.on('data', (data: Buffer | string) => (said += data.toString()))
+    await expect.poll(() => said, { timeout: 60_000, interval: 50 }).toContain('attempt 1: passed')
+    child.kill('SIGINT')
+    const { code, stdout, stderr } = await finished
+    expect(stderr).toMatch(/\n\* {2}attempt 1 +passed[^]*attempt 2 +ended[^]*stopped before all was tried: /)
+    expect(stdout).toContain('+echo hello\n')
+    expect(code).toBe(130)
   })
 
   it('refuses what is only for several attempts', async () => {

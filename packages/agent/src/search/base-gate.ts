@@ -25,6 +25,11 @@ export function baseGate(first: Verdict, second: Verdict, targets: readonly stri
   return { passing, failing, flaky, targets: (targets ?? failing).filter((name) => !flaky.includes(name)) }
 }
 
+/** Whether passing says more than that nothing is broken. */
+export function provesFix({ targets }: Base): boolean {
+  return targets.length > 0
+}
+
 type Compared = Pick<CandidateReport, 'fixed' | 'unfixed' | 'broken'>
 
 /** How a verdict stands to the base. A check that is gone does not pass. */

@@ -1,4 +1,4 @@
-import type { Base } from './base-gate.ts'
+import { provesFix, type Base } from './base-gate.ts'
 import { normalisedChange } from './normalised-change.ts'
 import type { CandidateReport, Prefer, Preference, SearchReport } from './search-types.ts'
 
@@ -53,7 +53,13 @@ export async function chooseWinner(reports: readonly CandidateReport[], base: Ba
   const others = passed.length === 1 ? 'the only one that passes' : `the best of ${passed.length} that pass`
   const how = preferences.some((one) => one.preferred === winner.index) ? '; the judge prefers it' : ''
   const size = `${winner.agreement} came to this change, ${winner.changedLines} lines`
-  return { winner, reason: `${others}; ${size}${how}`, preferences }
+  return { winner, reason: `${others}; ${size}${how}${unproven(base)}`, preferences }
+}
+
+/** Where no check failed before, any harmless change passes. */
+function unproven(base: Base): string {
+  if (provesFix(base)) return ''
+  return '; no check failed before the change, so that they do not show that it fixes anything: name what must be fixed with --target'
 }
 
 /** Below zero when the first one has more votes. */

@@ -39,7 +39,6 @@ export class Rounds {
       await this.#wave(batch)
       if (this.#reports.some(({ outcome }) => outcome === 'passed')) break
     }
-    signal?.throwIfAborted()
     for (const candidate of this.#waiting) this.#reports.push(emptyReport(candidate, this.#reports.length))
     return this.#counted()
   }

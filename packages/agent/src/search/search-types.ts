@@ -76,11 +76,14 @@ export interface SearchOptions {
   readonly onProgress?: (progress: SearchProgress) => void
 }
 
-/** What happens to a candidate. */
+/** What happens to the base and to a candidate. */
 export type SearchProgress =
+  | { readonly type: 'judging_base' }
   | { readonly type: 'base'; readonly base: SearchReport['base'] }
   | { readonly type: 'attempting' | 'judging'; readonly index: number; readonly name: string }
   | { readonly type: 'judged'; readonly index: number; readonly name: string; readonly outcome: CandidateOutcome }
+  /** A judge is asked which of two is better. */
+  | { readonly type: 'comparing'; readonly first: string; readonly second: string }
 
 export const CANDIDATE_OUTCOMES = [
   'passed',
@@ -138,6 +141,8 @@ export interface SearchReport {
   readonly winner: CandidateReport | null
   /** Why this one, or why none. */
   readonly reason: string
+  /** It was stopped: what had been judged by then counts, and nothing else. */
+  readonly stopped: boolean
   /** What was asked of a judge among those that pass. */
   readonly preferences: readonly Preference[]
   /** What the shared budget has been used for, where there is one. */

@@ -7,7 +7,7 @@ import { Court } from './court.ts'
 import { Forks } from '../machines/forks.ts'
 import { Leases } from '../machines/leases.ts'
 import { Rounds } from './rounds.ts'
-import type { SearchOptions, SearchReport } from './search-types.ts'
+import type { Prefer, SearchOptions, SearchReport } from './search-types.ts'
 import { Turns } from './turns.ts'
 
 const CONCURRENCY = 8
@@ -15,7 +15,7 @@ const SHORTEST_LEASE_MS = 1000
 
 /**
  * Tries several changes and keeps the best. Each is made in a fork of the base, and judged by execution in others, clean ones. "No winner"
- * is an honest answer.
+ * is an honest answer. One that is stopped after the base was judged says what there is by then.
  */
 export async function search(options: SearchOptions): Promise<SearchReport> {
   const { base, workdir, leaseMs = BOUNDS.searchLeaseMs, concurrency = CONCURRENCY } = options
@@ -28,16 +28,29 @@ export async function search(options: SearchOptions): Promise<SearchReport> {
   const commit = await forks.use(async (fork) => await tracker.begin(fork, workdir), options.signal)
   const attempts = new Attempts(options, tracker, commit, forks, leases)
   const court = new Court(options, forks, new Turns(options.judges ?? Math.max(2, availableParallelism())))
+  options.onProgress?.({ type: 'judging_base' })
   const gate = await court.open()
   options.onProgress?.({ type: 'base', base: gate })
   const reports = await new Rounds(options, attempts, court, new Turns(concurrency)).run()
-  const choice = await chooseWinner(reports, gate, options.prefer)
+  const { winner, reason, preferences } = await chooseWinner(reports, gate, told(options))
+  const stopped = options.signal?.aborted === true
   return {
     base: gate,
     candidates: reports,
-    ...choice,
+    winner,
+    reason: stopped ? `stopped before all was tried: ${reason}` : reason,
+    stopped,
+    preferences,
     spent: options.budget?.spent ?? null,
     wallTimeMs: Math.round(performance.now() - from),
+  }
+}
+
+function told({ prefer, onProgress }: SearchOptions): Prefer | undefined {
+  if (prefer === undefined) return undefined
+  return async (first, second) => {
+    onProgress?.({ type: 'comparing', first: first.name, second: second.name })
+    return await prefer(first, second)
   }
 }
 

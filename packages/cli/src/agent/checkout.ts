@@ -92,7 +92,8 @@ function isUnchanged({ diff }: Outcome): boolean {
   return diff.available && diff.files.length === 0
 }
 
-function bodyOf({ summary, verified, steps, dollars }: Outcome): string {
-  const checked = verified === true ? 'Its check has passed.' : 'Nothing was checked.'
+function bodyOf({ summary, verified, proven, steps, dollars }: Outcome): string {
+  const passed = proven === false ? 'Its check has passed, as it did before the change.' : 'Its check has passed.'
+  const checked = verified === true ? passed : 'Nothing was checked.'
   return `${summary ?? ''}\n\n${checked} Made by an agent in ${steps} steps${dollars === 0 ? '' : ` for $${dollars.toFixed(2)}`}.`.trim()
 }

@@ -1,7 +1,10 @@
 import type { AgentResult } from '@hearth/agent'
 
 /** What came of a run, or of the best of several. */
-export type Outcome = Pick<AgentResult, 'reason' | 'diff' | 'summary' | 'verified' | 'steps' | 'dollars'>
+export type Outcome = Pick<AgentResult, 'reason' | 'diff' | 'summary' | 'verified' | 'steps' | 'dollars'> & {
+  /** False where it is known that its check passed before the change too. */
+  readonly proven?: boolean
+}
 
 /** Where a change goes besides being shown as a patch. */
 export interface Destination {

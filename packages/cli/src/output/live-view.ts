@@ -21,6 +21,7 @@ export class LiveView implements Disposable {
   readonly #stream: NodeJS.WriteStream
   readonly #lanes = new Map<string, Lane>()
   readonly #timer: NodeJS.Timeout | null
+  #waiting: { readonly what: string; readonly since: number } | null = null
   #drawn = 0
 
   constructor(stream: NodeJS.WriteStream = process.stderr) {
@@ -39,6 +40,14 @@ export class LiveView implements Disposable {
     this.#draw()
   }
 
+  /** Something that is not of one branch. `waitsFor`: what is done from now on, which stands below the branches until something else is said. */
+  say(line: string | null, waitsFor: string | null = null): void {
+    this.#waiting = waitsFor === null ? null : { what: waitsFor, since: Date.now() }
+    this.#erase()
+    if (line !== null) this.#stream.write(`${line}\n`)
+    this.#draw()
+  }
+
   #note(event: AgentEvent, branch: string): void {
     const lane = this.#lanes.get(branch) ?? { progress: NO_PROGRESS, budget: null, doing: 'begins', since: Date.now() }
     this.#lanes.set(branch, lane)
@@ -54,6 +63,7 @@ export class LiveView implements Disposable {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#erase()
     this.#lanes.clear()
+    this.#waiting = null
   }
 
   #erase(): void {
@@ -63,12 +73,20 @@ export class LiveView implements Disposable {
   }
 
   #draw(): void {
-    if (this.#timer === null || this.#lanes.size === 0) return
+    if (this.#timer === null || (this.#lanes.size === 0 && this.#waiting === null)) return
     this.#erase()
     const width = Math.max(20, this.#stream.columns - 1)
-    const lines = [...this.#lanes].map(([branch, lane]) => statusLine(branch, lane, Date.now()).slice(0, width))
+    const now = Date.now()
+    const lanes = [...this.#lanes].map(([branch, lane]) => statusLine(branch, lane, now))
+    const lines = [...lanes, ...this.#waitingLine(now)].map((line) => line.slice(0, width))
     this.#stream.write(lines.join('\n'))
     this.#drawn = lines.length
+  }
+
+  #waitingLine(now: number): string[] {
+    if (this.#waiting === null) return []
+    const { what, since } = this.#waiting
+    return [`${what} (${Math.floor((now - since) / 1000)}s)`]
   }
 }
 

@@ -15,6 +15,8 @@ export interface BaseOptions extends SandboxOptions, ServerOptions {
   readonly repo?: string
   readonly from?: string
   readonly prepare?: string
+  /** Told when that is begun. */
+  readonly preparing?: (command: string) => void
 }
 
 export const WORKDIR = '/workspace'
@@ -80,7 +82,10 @@ async function whenReady<Result>(
   leases.hold(base)
   await base.files.makeDirectory(workdir, { parents: true })
   if (directory !== null) await copyInto(base, workdir, directory, options, signal)
-  if (options.prepare !== undefined) await prepare(base, workdir, options.prepare, signal)
+  if (options.prepare !== undefined) {
+    options.preparing?.(options.prepare)
+    await prepare(base, workdir, options.prepare, signal)
+  }
   return await work(base, workdir, hearth)
 }
 

@@ -2,12 +2,14 @@ import {
   bestOf,
   modelPreference,
   openModel,
+  provesFix,
   requirePrice,
   SharedBudget,
   variations,
   type AgentEvent,
   type BestOfReport,
   type CandidateReport,
+  type SearchProgress,
 } from '@hearth/agent'
 import type { BudgetLimits } from '@hearth/contract'
 import { bringingBack } from '../../agent/carried-files.ts'
@@ -21,6 +23,7 @@ import { withoutUndefined } from '../../options/sandbox-options.ts'
 import { LiveView } from '../../output/live-view.ts'
 import { writeJsonLine } from '../../output/present.ts'
 import { printable } from '../../output/printable.ts'
+import { progressLine } from '../../output/search-progress.ts'
 import { candidateView, reportJson } from '../../output/search-view.ts'
 import { table } from '../../output/table.ts'
 import { withServer } from '../../server/with-server.ts'
@@ -68,6 +71,7 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
         // None of them is cut at less than what all may use.
         budget: budgetOptions(options),
         onEvent: viewOf(options, live),
+        onProgress: progressOf(options, live),
         ...withoutUndefined({
           verify: options.verify,
           prices: options.price,
@@ -81,8 +85,11 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
       live[Symbol.dispose]()
       return report
     }
-    const given = { task, options, signal, attempt }
+    const preparing = (command: string): void => tellPreparing(options, live, command)
+    const given = { task, options: { ...options, preparing }, signal, attempt }
     const report = await (inWorkspace ? onCheckout(given) : onCopy(given))
+    // What there was has been given; the exit code is that of the signal.
+    signal.throwIfAborted()
     return report.winner === null ? 1 : 0
   })
 }
@@ -133,6 +140,21 @@ function viewOf({ json, quiet }: BestOfCommandOptions, live: LiveView): (attempt
   return quiet === true ? () => undefined : (attempt, event) => live.event(event, String(attempt + 1))
 }
 
+function progressOf({ json, quiet }: BestOfCommandOptions, live: LiveView): (progress: SearchProgress) => void {
+  if (json === true) return (progress) => void process.stdout.write(`${JSON.stringify(progress)}\n`)
+  if (quiet === true) return () => undefined
+  return (progress) => {
+    const line = progressLine(progress)
+    const waits = progress.type === 'judging_base' || progress.type === 'judging' || progress.type === 'comparing'
+    if (line !== null) live.say(line, waits ? line : null)
+  }
+}
+
+function tellPreparing({ json, quiet }: BestOfCommandOptions, live: LiveView, command: string): void {
+  if (json === true) process.stdout.write(`${JSON.stringify({ type: 'preparing', command })}\n`)
+  else if (quiet !== true) live.say(`preparing: ${printable(command)}`, 'preparing')
+}
+
 async function give(
   report: BestOfReport,
   options: BestOfCommandOptions,
@@ -151,8 +173,20 @@ async function give(
   await giveChange(outcomeOf(report, winner), options, task, destination)
 }
 
-function outcomeOf({ runs, reason, spent }: BestOfReport, { index, files, patch }: CandidateReport): Outcome {
+function outcomeOf(
+  { runs, reason, spent, stopped, base }: BestOfReport,
+  { index, files, patch }: CandidateReport,
+): Outcome {
   const diff = { available: true, files, patch } as const
   const summary = `${runs[index]?.summary ?? ''}\n\nThe best of ${runs.length} attempts: ${reason}.`.trim()
-  return { reason: 'submitted', verified: true, diff, summary, steps: spent?.steps ?? 0, dollars: spent?.dollars ?? 0 }
+  return {
+    // What was stopped is given, and pushed nowhere.
+    reason: stopped ? 'stopped' : 'submitted',
+    verified: true,
+    proven: provesFix(base),
+    diff,
+    summary,
+    steps: spent?.steps ?? 0,
+    dollars: spent?.dollars ?? 0,
+  }
 }

@@ -3,6 +3,7 @@ import { search as trySeveral, type Candidate, type SearchReport } from '@hearth
 import { HearthError, type Sandbox } from '@hearth/contract'
 import { onLocal } from '../../copy/local-failure.ts'
 import { interruptible } from '../../interruptible.ts'
+import { progressLine } from '../../output/search-progress.ts'
 import { candidateView, reportJson } from '../../output/search-view.ts'
 import { printable } from '../../output/printable.ts'
 import { Progress } from '../../output/progress.ts'
@@ -51,13 +52,18 @@ export async function search(patches: readonly string[], options: SearchCommandO
     })
   }
   return await interruptible(async (signal) => {
+    const preparing = (command: string): void => {
+      if (options.json !== true && options.quiet !== true) process.stderr.write(`preparing: ${printable(command)}\n`)
+    }
     const work = async (base: Sandbox, workdir: string): Promise<SearchReport> =>
       await judged(base, workdir, candidates, options, signal)
     const report =
       options.sandbox === undefined
-        ? await withBase(options, signal, work)
+        ? await withBase({ ...options, preparing }, signal, work)
         : await onServer(options.sandbox, options, signal, work)
     await show(report, options)
+    // What there was has been given; the exit code is that of the signal.
+    signal.throwIfAborted()
     return report.winner === null ? 1 : 0
   })
 }
@@ -96,8 +102,8 @@ async function judged(
     candidates,
     signal,
     onProgress: (event) => {
-      if (event.type === 'judging' || event.type === 'attempting')
-        progress.say(`${event.type} ${printable(event.name)}`)
+      const line = event.type === 'attempting' ? `attempting ${printable(event.name)}` : progressLine(event)
+      if (line !== null) progress.say(line)
     },
   })
 }
