@@ -2,13 +2,22 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HearthError, type Rung, type Scope } from '@hearth/contract'
+import { HearthError, type Policy, type Rung, type Scope } from '@hearth/contract'
 import { Hearth as Engine } from '@hearth/engine'
 import { Hearth } from '@hearth/sdk'
 import { serve, type HttpLimits, type Server, type ServeOptions } from '@hearth/server'
 import { shareProbes } from '../../packages/server/src/lifecycle/shared-probes.ts'
 
 type WebhookOptions = NonNullable<NonNullable<NonNullable<ServeOptions['dialects']>['e2b']>['webhooks']>
+
+export interface E2bServerOptions {
+  readonly limits?: Partial<HttpLimits>
+  readonly webhooks?: WebhookOptions
+  /** What sandboxes and builds may reach that name nothing. All names lead to loopback. */
+  readonly policy?: Policy
+  /** Below which sandboxes have host names. */
+  readonly domain?: string
+}
 
 export interface Reply {
   readonly status: number
@@ -48,16 +57,25 @@ export class E2bServer implements AsyncDisposable {
   }
 
   static async start(limits: Partial<HttpLimits> = {}, webhooks: WebhookOptions = {}): Promise<E2bServer> {
+    return await E2bServer.with({ limits, webhooks })
+  }
+
+  static async with(options: E2bServerOptions): Promise<E2bServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-e2b-'))
     await shareProbes(home)
-    const server = await serveAt(home, limits, webhooks)
+    const server = await serveAt(home, options)
     return new E2bServer(server, server.firstKey?.token ?? '')
   }
 
   /** Another life of the same server, at another address. This one is over. */
   async restarted(): Promise<E2bServer> {
     await this.#server.stop({ graceMs: 100 })
-    return new E2bServer(await serveAt(this.#server.home, {}, {}), this.key)
+    return new E2bServer(await serveAt(this.#server.home, {}), this.key)
+  }
+
+  /** Of the native API. */
+  get nativeUrl(): string {
+    return this.#server.url
   }
 
   get home(): string {
@@ -123,15 +141,19 @@ export class E2bServer implements AsyncDisposable {
   }
 }
 
-async function serveAt(home: string, limits: Partial<HttpLimits>, webhooks: WebhookOptions): Promise<Server> {
-  const e2b = { port: 0, domain: 'e2b.test', webhooks }
+async function serveAt(
+  home: string,
+  { limits = {}, webhooks = {}, policy, domain = 'e2b.test' }: E2bServerOptions,
+): Promise<Server> {
+  const e2b = { port: 0, domain, webhooks }
   return await serve({
     home,
     port: 0,
     prepare: false,
     logLevel: 'silent',
     limits,
-    dialects: { e2b, pandastack: { port: 0 } },
+    engine: { gateway: { resolve: async () => ['127.0.0.1'] } },
+    dialects: { e2b, pandastack: { port: 0 }, ...(policy === undefined ? {} : { policy }) },
   })
 }
 

@@ -1,5 +1,6 @@
 export { DEFAULT_PORT, serve, type Server, type ServeOptions } from './serve.ts'
 export { createServer, type HttpServer, type HttpServerOptions } from './http/server.ts'
+export { policyOfWords } from './dialects/network-choice.ts'
 export { DEFAULT_HTTP_LIMITS, type HttpLimits } from './http/limits.ts'
 export { ensureOperatorKey } from './http/access/first-key.ts'
 export type { Caller, ControlPlane, ListQuery, Page, SandboxUse } from './control-plane.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HearthError } from '@hearth/contract'
+import { HearthError, type Policy } from '@hearth/contract'
 import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
 import { Builds } from './dialects/builds/builds.ts'
@@ -34,7 +34,12 @@ export interface ServeOptions {
   /** Domain below which previews have their host names. Default `localhost`. */
   readonly previewDomain?: string
   /** Other vendors' APIs over the same sandboxes, keys and limits, each on a port of its own. Default none. */
-  readonly dialects?: { readonly e2b?: E2bOptions; readonly pandastack?: PandaStackOptions }
+  readonly dialects?: {
+    readonly e2b?: E2bOptions
+    readonly pandastack?: PandaStackOptions
+    /** What their sandboxes that name nothing, and their template builds, may reach. Default nothing. */
+    readonly policy?: Policy
+  }
   readonly limits?: Partial<HttpLimits>
   /** Here a pool is on by default; `pool: false` turns it off. */
   readonly engine?: Omit<HearthOptions, 'home'>
@@ -94,10 +99,10 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const made = await ensureOperatorKey(store, { keep, ...(options.newKey === true ? { anew: true } : {}) })
   if (made !== null) logger.warn({ event: 'server.key_made', reason: made.reason, path })
   const linkSecret = await keptSecret(join(home, 'link-secret'))
-  const { e2b, pandastack } = options.dialects ?? {}
+  const { e2b, pandastack, policy = null } = options.dialects ?? {}
   const { sandboxes, webhooks } = store
   const buildFiles = join(home, 'build-files')
-  const builds = new Builds(plane, store.templateBuilds, logger)
+  const builds = new Builds(plane, store.templateBuilds, { policy, logger })
   const roots = new RootPreparation(hearth, logger)
   const endBuilds = async (): Promise<void> => void (await Promise.all([roots.close(), builds.close()]))
   undo.defer(endBuilds)
@@ -115,8 +120,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     dialects: [
       ...(e2b === undefined
         ? []
-        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, builds, roots, buildFiles, onEvents })]),
-      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack, { builds, roots, sandboxes })]),
+        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, builds, roots, policy, buildFiles, onEvents })]),
+      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack, { builds, roots, policy, sandboxes })]),
     ],
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
     ...(options.limits === undefined ? {} : { limits: options.limits }),

@@ -1,6 +1,7 @@
 """Programs that import `pandastack` run on Hearth: put this directory on PYTHONPATH instead of the vendor's package.
 
 The server is that of HEARTH_URL; the key may be in PANDASTACK_API_KEY or PANDASTACK_TOKEN, where such programs have it.
+HEARTH_ALLOW says what their sandboxes may reach: names and presets such as `pypi,api.example.com`, or `public`; without it nothing.
 HEARTH_TEMPLATES says what their templates are here, where that is something else: `agent=debian,browser=@prepared`; `@` is a snapshot.
 """
 
@@ -45,7 +46,7 @@ class Sandbox(hearth.Sandbox):
     def create(cls, template="ubuntu-24.04", client=None, **options):
         root = {} if "from_snapshot" in options else _root(template)
         # The vendor's commands are root's: programs make directories wherever they like.
-        return super().create(client=client or _client(), **{"user": "root", **root, **options})
+        return super().create(client=client or _client(), **{"user": "root", **root, **_reach(), **options})
 
     @classmethod
     def get(cls, sandbox_id, client=None):
@@ -61,6 +62,16 @@ class Sandbox(hearth.Sandbox):
 
 def _client():
     return _default_client or Client()
+
+
+def _reach():
+    words = [word.strip() for word in os.environ.get("HEARTH_ALLOW", "").split(",") if word.strip()]
+    if not words:
+        return {}
+    if words == ["public"]:
+        return {"policy": {"mode": "audit"}}
+    names = {"allow": [word for word in words if "." in word], "presets": [word for word in words if "." not in word]}
+    return {"policy": {key: value for key, value in names.items() if value}}
 
 
 def _root(template):

@@ -1,7 +1,7 @@
 import { serve, type Server, type ServeOptions } from '@hearth/server'
 import { HearthError } from '@hearth/sdk'
 import { invocation } from '../output/invocation.ts'
-import { dialectsOf, withNetworks } from '../options/dialect-option.ts'
+import { dialectsOf, withNetworks, withReach } from '../options/dialect-option.ts'
 import { recordServer } from '../server/server-record.ts'
 
 export interface UpOptions {
@@ -12,6 +12,8 @@ export interface UpOptions {
   readonly pool?: number
   /** What was asked for; empty for the default. */
   readonly dialect?: readonly string[]
+  /** What sandboxes and builds of dialects may reach that name nothing. */
+  readonly dialectAllow?: readonly string[]
   /** Networks that are not public and may be told events nevertheless. */
   readonly webhookNetwork?: readonly string[]
   readonly newKey?: boolean
@@ -33,9 +35,10 @@ export async function up(options: UpOptions): Promise<number> {
   return 0
 }
 
-function optionsOf({ port, host, database, pool, dialect, webhookNetwork, newKey }: UpOptions): ServeOptions {
+function optionsOf(options: UpOptions): ServeOptions {
+  const { port, host, database, pool, dialect = [], dialectAllow = [], webhookNetwork = [], newKey } = options
   return {
-    dialects: withNetworks(dialectsOf(dialect ?? [], host), webhookNetwork ?? []),
+    dialects: withReach(withNetworks(dialectsOf(dialect, host), webhookNetwork), dialectAllow),
     ...(newKey === true ? { newKey } : {}),
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dialectsOf, withNetworks } from './dialect-option.ts'
+import { dialectsOf, withNetworks, withReach } from './dialect-option.ts'
 
 describe('--dialect', () => {
   it('is on by default on loopback alone', () => {
@@ -42,5 +42,22 @@ describe('--webhook-network', () => {
     for (const wrong of ['10.0.0.0', '10.0.0.0/33', 'name/8', '::/129', '10.0.0.0/']) {
       expect(() => withNetworks({ e2b: { port: 1 } }, [wrong])).toThrow(/no network/)
     }
+  })
+})
+
+describe('--dialect-allow', () => {
+  it('takes names, presets, or everything that is public', () => {
+    const e2b = { port: 1 }
+    const policyOf = (...words: string[]) => withReach({ e2b }, words).policy
+    expect(withReach({ e2b }, [])).toEqual({ e2b })
+    expect(policyOf('pypi,npm', 'api.example.com', '*.example.com:8443')).toEqual({
+      presets: ['pypi', 'npm'],
+      allow: ['api.example.com', '*.example.com:8443'],
+    })
+    expect(policyOf('public')).toEqual({ mode: 'audit' })
+    for (const wrong of [['pypl'], ['public', 'npm'], ['10.0.0.1'], ['a..b.example'], ['example.com:99999'], [',']]) {
+      expect(() => policyOf(...wrong), wrong.join(' ')).toThrow(/--dialect-allow|policy/)
+    }
+    expect(() => withReach({}, ['npm'])).toThrow(/needs a dialect/)
   })
 })

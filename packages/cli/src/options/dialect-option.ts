@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { HearthError } from '@hearth/sdk'
-import type { ServeOptions } from '@hearth/server'
+import { policyOfWords, type ServeOptions } from '@hearth/server'
 
 const DEFAULT_PORTS = { e2b: 7071, pandastack: 7072 } as const
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
@@ -34,6 +34,16 @@ export function withNetworks({ e2b, ...others }: Dialects, networks: readonly st
     })
   }
   return { e2b: { ...e2b, webhooks: { networks: [...networks] } }, ...others }
+}
+
+/** What sandboxes of dialects and their template builds may reach when they name nothing. */
+export function withReach(dialects: Dialects, given: readonly string[]): Dialects {
+  if (given.length === 0) return dialects
+  if (Object.keys(dialects).length === 0) {
+    throw new HearthError('invalid_request', '--dialect-allow: needs a dialect')
+  }
+  const words = given.flatMap((text) => text.split(',')).filter((word) => word !== '')
+  return { ...dialects, policy: policyOfWords(words, '--dialect-allow') }
 }
 
 function isNetwork(text: string): boolean {

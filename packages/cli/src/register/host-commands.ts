@@ -16,6 +16,7 @@ export function addHostCommands(program: Command, finish: Finish): void {
 
 interface UpOptions {
   readonly dialect?: readonly string[]
+  readonly dialectAllow?: readonly string[]
   readonly webhookNetwork?: readonly string[]
   readonly port?: number
   readonly host?: string
@@ -39,6 +40,11 @@ function addUp(program: Command, finish: Finish): void {
     .option(
       '--dialect <name=port>',
       "another vendor's API: e2b=PORT[,DOMAIN], pandastack=PORT, or none (repeatable; default on loopback: e2b=7071, pandastack=7072)",
+      collectWord,
+    )
+    .option(
+      '--dialect-allow <name>',
+      'what sandboxes and builds of these APIs reach that name nothing: NAME, *.NAME, a preset like pypi, or public (repeatable; default: nothing)',
       collectWord,
     )
     .option(

@@ -1,4 +1,4 @@
-import { HearthError, newId, type CreateSandbox, type SnapshotId } from '@hearth/contract'
+import { HearthError, newId, type CreateSandbox, type Policy, type SnapshotId } from '@hearth/contract'
 import type { Logger } from 'pino'
 import type { Caller, ControlPlane } from '../../control-plane.ts'
 import {
@@ -25,15 +25,22 @@ const KEPT_MS = 24 * 3_600_000
 export class Builds {
   readonly #plane: ControlPlane
   readonly #store: TemplateBuildRepository
+  readonly #policy: Policy | null
   readonly #logger: Logger
   readonly #logs = new Map<string, BuildLog>()
   readonly #running = new Map<string, Promise<void>>()
   readonly #stop = new AbortController()
   readonly #timers: readonly NodeJS.Timeout[]
 
-  constructor(plane: ControlPlane, store: TemplateBuildRepository, logger: Logger) {
+  /** `policy`: what builds may reach, null for nothing. It is not for sandboxes of what they make. */
+  constructor(
+    plane: ControlPlane,
+    store: TemplateBuildRepository,
+    { policy, logger }: { readonly policy: Policy | null; readonly logger: Logger },
+  ) {
     this.#plane = plane
     this.#store = store
+    this.#policy = policy
     this.#logger = logger
     this.#timers = [
       setInterval(() => void this.#attempt(() => this.#store.touch([...this.#running.keys()])), TOUCH_MS).unref(),
@@ -115,8 +122,13 @@ export class Builds {
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(BUILD_MS)])
     const progress = { step: 'base' }
     let made: string | null = null
+    const reach = this.#policy === null ? {} : { policy: this.#policy }
     try {
-      const view = await this.#plane.create(caller, requestOf(build, recipe, place), { idempotencyKey: null, signal })
+      const view = await this.#plane.create(
+        caller,
+        { ...requestOf(build, recipe, place), ...reach },
+        { idempotencyKey: null, signal },
+      )
       made = view.id
       await this.#store.touch([build.id], made)
       log.say(`building ${build.name} on ${view.rung}`)

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { HearthError } from '@hearth/contract'
+import { HearthError, type Policy } from '@hearth/contract'
 import type { Operation } from '../../http/operation.ts'
 import type { StoredEvent, WebhookRepository } from '../../state/index.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
@@ -41,6 +41,8 @@ export interface E2bState {
   /** Of all dialects. */
   readonly builds: Builds
   readonly roots: RootPreparation
+  /** What sandboxes may reach that name nothing; null for nothing. */
+  readonly policy: Policy | null
   /** The directory for files of template builds. */
   readonly buildFiles: string
   /** Calls back with the events of each commit. */
@@ -72,6 +74,7 @@ class E2bDialect implements Dialect {
       sandboxes,
       tokens: new AccessTokens(secret),
       pauses: new AutoPauses(services.controlPlane, services.logger),
+      policy: state.policy,
       builds: state.builds,
       roots: state.roots,
       buildFiles: new BuildFiles(state.buildFiles),

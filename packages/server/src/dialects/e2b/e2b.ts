@@ -1,3 +1,4 @@
+import type { Policy } from '@hearth/contract'
 import type { Services } from '../../http/app-env.ts'
 import type { Operations } from '../../http/operations.ts'
 import type { SandboxRecord, SandboxRepository, WebhookRepository } from '../../state/index.ts'
@@ -35,6 +36,8 @@ export interface E2b {
   readonly delivery: WebhookDelivery
   /** Networks that are not public and may be told events nevertheless. */
   readonly webhookNetworks: readonly string[]
+  /** What sandboxes may reach that name nothing; null for nothing. */
+  readonly policy: Policy | null
   /** Below which sandboxes have host names, with the port where it is not that of HTTPS. */
   readonly domain: () => string
 }

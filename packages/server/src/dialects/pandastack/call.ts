@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HearthError, sandboxIdSchema, type Sandbox, type SandboxId, type Scope } from '@hearth/contract'
+import { HearthError, sandboxIdSchema, type Policy, type Sandbox, type SandboxId, type Scope } from '@hearth/contract'
 import type { z } from 'zod'
 import type { Caller } from '../../control-plane.ts'
 import type { Services } from '../../http/app-env.ts'
@@ -15,6 +15,8 @@ export interface PandaStack {
   readonly sessions: CodeSessions
   readonly builds: Builds
   readonly roots: RootPreparation
+  /** What sandboxes may reach that name nothing; null for nothing. */
+  readonly policy: Policy | null
 }
 
 interface Request {
@@ -32,17 +34,19 @@ export class Call {
   readonly sessions: CodeSessions
   readonly builds: Builds
   readonly roots: RootPreparation
+  readonly policy: Policy | null
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
   readonly operation: Operation
   readonly caller: Caller
   readonly #request: Request
 
-  constructor({ services, sessions, builds, roots }: PandaStack, request: Request) {
+  constructor({ services, sessions, builds, roots, policy }: PandaStack, request: Request) {
     this.services = services
     this.sessions = sessions
     this.builds = builds
     this.roots = roots
+    this.policy = policy
     this.incoming = request.incoming
     this.outgoing = request.outgoing
     this.operation = request.operation

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { HearthError } from '@hearth/contract'
+import { HearthError, type Policy } from '@hearth/contract'
 import { requireUndelegated } from '../../http/access/authenticator.ts'
 import { bearerToken } from '../../http/access/key-cache.ts'
 import { requireScope } from '../../http/access/scopes.ts'
@@ -31,6 +31,8 @@ export interface PandaStackState {
   /** Of all dialects. */
   readonly builds: Builds
   readonly roots: RootPreparation
+  /** What sandboxes may reach that name nothing; null for nothing. */
+  readonly policy: Policy | null
   /** Rows of all tenants, for requests that name a sandbox but no key. */
   readonly sandboxes: SandboxRows
 }
@@ -75,8 +77,8 @@ class PandaStackDialect implements Dialect {
   readonly #previews: Previews
   readonly #terminals: Terminals
 
-  constructor({ services, operations }: DialectContext, { builds, roots, sandboxes }: PandaStackState) {
-    this.#shared = { services, sessions: new CodeSessions(), builds, roots }
+  constructor({ services, operations }: DialectContext, { builds, roots, policy, sandboxes }: PandaStackState) {
+    this.#shared = { services, sessions: new CodeSessions(), builds, roots, policy }
     this.#terminals = new Terminals(services, operations)
     this.#previews = new Previews(services, operations, sandboxes)
   }

@@ -1,6 +1,7 @@
 import { BOUNDS, HearthError, type CreateSandbox, type SandboxView } from '@hearth/contract'
 import { z } from 'zod'
 import { requireScope } from '../../http/access/scopes.ts'
+import { reachOf } from '../network-choice.ts'
 import { rungOf } from '../rung-choice.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
 import { rootOf } from './templates.ts'
@@ -51,6 +52,7 @@ async function create(call: Call): Promise<Answer> {
   const request: CreateSandbox = {
     ...root,
     ...rungOf(body.metadata ?? {}),
+    ...reachOf(body.metadata ?? {}, call.policy),
     ...(body.ttl_seconds ? { ttlMs: Math.max(1000, Math.ceil(body.ttl_seconds * 1000)) } : {}),
     ...(body.persistent === true && !body.ttl_seconds ? { persistent: true } : {}),
     ...mountsOf(body.volumes ?? []),

@@ -1,6 +1,7 @@
 import { BOUNDS, environmentSchema, HearthError, type CreateSandbox } from '@hearth/contract'
 import { z } from 'zod'
 import { unsupported } from '../failures.ts'
+import { reachOf } from '../../network-choice.ts'
 import { rungOf } from '../../rung-choice.ts'
 import { MARK_KEY, refuseMark, writeMark } from '../mark.ts'
 import type { Answer, Call } from './call.ts'
@@ -44,7 +45,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
   const request: CreateSandbox = {
     ...root,
     ...rungOf(body.metadata ?? {}),
-    ...policyOf(body.network ?? null, body.allow_internet_access ?? null),
+    ...reachOf(body.metadata ?? {}, e2b.policy, policyOf(body.network ?? null, body.allow_internet_access ?? null)),
     ttlMs: Math.max(1000, seconds * 1000) + (body.autoPause === true ? PAUSED_MS : 0),
     metadata: { ...body.metadata, [MARK_KEY]: markOf(body, seconds) },
     ...(body.envVars ? { env: body.envVars } : {}),

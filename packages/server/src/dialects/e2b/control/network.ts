@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { HearthError, namePatternSchema, type CreateSandbox, type PolicyView } from '@hearth/contract'
+import { HearthError, namePatternSchema, type Policy, type PolicyView } from '@hearth/contract'
 import { z } from 'zod'
 import { unsupported } from '../failures.ts'
 
@@ -29,10 +29,10 @@ type Network = Pick<z.output<typeof networkSchema>, 'allowOut' | 'denyOut' | 'ru
 const EVERYTHING = '0.0.0.0/0'
 
 /**
- * What a sandbox may reach. Nothing, unless it is asked for: names that are allowed, or everything that is public. Hearth knows names
+ * What a sandbox may reach: names that are allowed, or everything that is public; null when nothing is said about that. Hearth knows names
  * alone, so that addresses in a rule are refused.
  */
-export function policyOf(network: Network | null, internet: boolean | null): Pick<CreateSandbox, 'policy'> {
+export function policyOf(network: Network | null, internet: boolean | null): Policy | null {
   if (network !== null) requireSupported(network)
   const allowed = network?.allowOut ?? []
   const denied = network?.denyOut ?? []
@@ -42,12 +42,12 @@ export function policyOf(network: Network | null, internet: boolean | null): Pic
     throw new HearthError('invalid_request', 'network.denyOut: holds addresses alone')
   }
   const all = allowed.includes(EVERYTHING) || (internet === true && !denied.includes(EVERYTHING))
-  if (all) return { policy: { mode: 'audit' } }
-  if (names.length === 0) return {}
+  if (all) return { mode: 'audit' }
+  if (names.length === 0) return internet === null && denied.length === 0 ? null : {}
   if (!denied.includes(EVERYTHING) && internet !== false) {
     throw new HearthError('invalid_request', `network.allowOut: names need ${EVERYTHING} in network.denyOut`)
   }
-  return { policy: { allow: names } }
+  return { allow: names }
 }
 
 /** A policy in E2B's words. Rules with more than a name are shown as the name. */

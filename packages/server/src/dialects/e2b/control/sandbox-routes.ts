@@ -85,12 +85,13 @@ async function setTimeoutOf(call: Call): Promise<Answer> {
   return { status: 204 }
 }
 
-/** Replaces what it may reach. */
+/** Replaces what it may reach; with nothing, by what is usual. */
 async function updateNetwork(call: Call): Promise<Answer> {
   const { allow_internet_access: internet, ...network } = await call.body(networkUpdateSchema)
   const view = await living(call)
   if (isPaused(view)) throw new HearthError('conflict', `sandbox ${view.id} is paused`)
-  await call.plane.policies.set(call.caller, view.id, policyOf(network, internet ?? null).policy ?? {})
+  const policy = policyOf(network, internet ?? null) ?? call.e2b.policy ?? {}
+  await call.plane.policies.set(call.caller, view.id, policy)
   return { status: 204 }
 }
 
