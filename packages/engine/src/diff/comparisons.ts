@@ -28,6 +28,7 @@ import { isOwnPath } from './own-paths.ts'
 import type { RootState } from './root-state.ts'
 import { RootWithVolumes } from './root-with-volumes.ts'
 import { VolumeTree } from './volume-tree.ts'
+import { RememberedByKey } from '../host/remembered.ts'
 
 /** What a comparison needs of whoever makes the sandboxes. */
 export interface SandboxHome {
@@ -47,7 +48,7 @@ const LISTINGS = 8
 export class Comparisons {
   readonly #home: SandboxHome
   readonly #facts: () => Promise<HostFacts>
-  readonly #listings = new Map<SnapshotId, Promise<ChangeRecord[]>>()
+  readonly #listings = new RememberedByKey<ChangeRecord[]>(LISTINGS)
 
   constructor(home: SandboxHome, facts: () => Promise<HostFacts>) {
     this.#home = home
@@ -145,14 +146,7 @@ export class Comparisons {
 
   /** What a snapshot held: it never changes, so that one look is enough. */
   #earlier(snapshot: StoredSnapshot, list: (list: ChangeList) => Promise<ChangeRecord[]>): Promise<ChangeRecord[]> {
-    const known = this.#listings.get(snapshot.id)
-    if (known !== undefined) return known
-    const found = this.#look(snapshot, list)
-    this.#listings.set(snapshot.id, found)
-    found.catch(() => this.#listings.delete(snapshot.id))
-    const [oldest] = this.#listings.keys()
-    if (this.#listings.size > LISTINGS && oldest !== undefined) this.#listings.delete(oldest)
-    return found
+    return this.#listings.get(snapshot.id, () => this.#look(snapshot, list))
   }
 
   async #look<Value>(snapshot: StoredSnapshot, ask: (list: ChangeList) => Promise<Value>): Promise<Value> {

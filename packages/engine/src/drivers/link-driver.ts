@@ -6,7 +6,7 @@ import type { Cgroups } from '../host/cgroups.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
-import type { OnProblem } from '../host/in-background.ts'
+import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
 import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
 import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
@@ -27,6 +27,7 @@ import { freeResources, readResources, writeResources, type MachineResources } f
 import type { AheadRuntime, DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
 import type { ProbeCache } from './probe-cache.ts'
 import { rehearse } from './rehearse.ts'
+import { Remembered } from '../host/remembered.ts'
 
 /** What all link drivers of one Hearth share. */
 export interface LinkServices {
@@ -56,7 +57,7 @@ export class LinkDriver implements Driver {
   readonly #runtime: LinkRuntime
   readonly #services: LinkServices
   readonly launchUnclaimed?: NonNullable<Driver['launchUnclaimed']>
-  #probe: Promise<Probe> | null = null
+  readonly #probe = new Remembered(() => this.#findOut(false))
 
   constructor(runtime: LinkRuntime, services: LinkServices) {
     this.#runtime = runtime
@@ -73,15 +74,16 @@ export class LinkDriver implements Driver {
   }
 
   probe(options: { fresh?: boolean } = {}): Promise<Probe> {
-    if (this.#probe === null || options.fresh === true) this.#probe = this.#findOut(options.fresh === true)
-    return this.#probe
+    return options.fresh === true ? this.#probe.renew(() => this.#findOut(true)) : this.#probe.get()
   }
 
   async #findOut(fresh: boolean): Promise<Probe> {
-    const remembered = fresh ? null : await this.#services.probes.get(this.name)
+    const { probes, onProblem } = this.#services
+    const remembered = fresh ? null : await probes.get(this.name)
     if (remembered !== null) return remembered
     const probe = await this.#runtime.probe(this.#services)
-    await this.#services.probes.put(this.name, probe)
+    // What was found out is as true when there is no room to write it down.
+    await inBackground(`noting what ${this.name} can do here`, () => probes.put(this.name, probe), onProblem)
     return probe
   }
 

@@ -3,6 +3,7 @@ import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostPaths } from '../host/host.ts'
 import type { Probe } from './driver.ts'
+import { Remembered } from '../host/remembered.ts'
 
 /** Directories whose change means that programs were installed or removed. */
 const PROGRAM_DIRECTORIES = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin']
@@ -16,17 +17,20 @@ const FORMAT = 4
  */
 export class ProbeCache {
   readonly #paths: HostPaths
-  #key: Promise<string> | null = null
+  readonly #key = new Remembered(() => this.#computeKey())
 
   constructor(paths: HostPaths) {
     this.#paths = paths
   }
 
   async get(driver: string): Promise<Probe | null> {
-    const text = await readFile(await this.#file(driver), 'utf8').catch(() => null)
-    if (text === null) return null
-    const entry = JSON.parse(text) as { at: number; probe: Probe }
-    return Date.now() - entry.at < KEPT_MS ? entry.probe : null
+    try {
+      const entry = JSON.parse(await readFile(await this.#file(driver), 'utf8')) as { at: number; probe: Probe }
+      return Date.now() - entry.at < KEPT_MS ? entry.probe : null
+    } catch {
+      // There is none, or it cannot be read: it is tried again, which says the same.
+      return null
+    }
   }
 
   async put(driver: string, probe: Probe): Promise<void> {
@@ -38,8 +42,7 @@ export class ProbeCache {
   }
 
   async #file(driver: string): Promise<string> {
-    this.#key ??= this.#computeKey()
-    return join(this.#paths.cache, 'probes', `${driver}-${await this.#key}.json`)
+    return join(this.#paths.cache, 'probes', `${driver}-${await this.#key.get()}.json`)
   }
 
   async #computeKey(): Promise<string> {

@@ -16,12 +16,13 @@ import { ProbeCache } from './probe-cache.ts'
 import { ProcessRuntime } from './process/process-runtime.ts'
 import type { ProbedDriver } from './select-driver.ts'
 import { SimulatedDriver } from './simulated/simulated-driver.ts'
+import { Remembered } from '../host/remembered.ts'
 
 /** All drivers of one host, strongest first, and what they share. */
 export class DriverRegistry {
   readonly services: LinkServices
   readonly drivers: readonly Driver[]
-  #probed: Promise<ProbedDriver[]> | null = null
+  readonly #probed = new Remembered(() => this.#probeAll())
 
   constructor(paths: HostPaths, facts: HostFacts, spares: number, onProblem: OnProblem = unheard) {
     const cgroups = new Cgroups(facts.cgroups, paths.home)
@@ -47,10 +48,11 @@ export class DriverRegistry {
 
   /** Probes every driver once, side by side; `fresh` does it again. */
   probeAll(options: { fresh?: boolean } = {}): Promise<ProbedDriver[]> {
-    if (this.#probed === null || options.fresh === true) {
-      this.#probed = Promise.all(this.drivers.map(async (driver) => ({ driver, probe: await driver.probe(options) })))
-    }
-    return this.#probed
+    return options.fresh === true ? this.#probed.renew(() => this.#probeAll(options)) : this.#probed.get()
+  }
+
+  async #probeAll(options: { fresh?: boolean } = {}): Promise<ProbedDriver[]> {
+    return await Promise.all(this.drivers.map(async (driver) => ({ driver, probe: await driver.probe(options) })))
   }
 
   /** Ends what was prepared ahead of need. */

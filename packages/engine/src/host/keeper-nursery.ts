@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import { connectLink } from '../link/link-socket.ts'
+import { Remembered } from './remembered.ts'
 
 const START_TIMEOUT_MS = 10_000
 
@@ -15,7 +16,7 @@ export class KeeperNursery implements AsyncDisposable {
   readonly #guest: string
   readonly #directory: string
   readonly #name = `nursery-${process.pid}-${Math.random().toString(36).slice(2, 8)}.sock`
-  #started: Promise<Socket> | null = null
+  readonly #started = new Remembered(() => this.#start())
 
   constructor(guest: string, home: string) {
     this.#guest = guest
@@ -23,8 +24,7 @@ export class KeeperNursery implements AsyncDisposable {
   }
 
   async keeper(): Promise<Socket> {
-    this.#started ??= this.#start()
-    await this.#started
+    await this.#started.get()
     // A unix socket's path holds 107 bytes, a home may be longer: the open directory is a short name for it.
     const handle = await open(this.#directory)
     try {
@@ -54,20 +54,19 @@ export class KeeperNursery implements AsyncDisposable {
     } catch (cause) {
       owner.destroy()
       child.kill('SIGKILL')
-      this.#started = null
       const message = `the keepers' program ${this.#guest} does not start: ${(cause as Error).message}`
       throw new HearthError('launch_failed', message, { cause })
     }
     child.unref()
     owner.unref()
-    owner.once('close', () => (this.#started = null))
+    owner.once('close', () => this.#started.forget())
     return owner
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const started = this.#started
-    this.#started = null
-    if (started !== null) (await started).destroy()
+    const started = this.#started.known()
+    this.#started.forget()
+    ;(await started)?.destroy()
   }
 }
 

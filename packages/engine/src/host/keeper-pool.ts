@@ -2,6 +2,7 @@ import { removeCgroup, type Cgroups } from './cgroups.ts'
 import { inBackground, type OnProblem } from './in-background.ts'
 import { KeeperNursery } from './keeper-nursery.ts'
 import { prepareKeeper, type PreparedKeeper } from './keeper.ts'
+import { Remembered } from './remembered.ts'
 
 /** Until what was just made has had its first commands: forking a keeper and joining its cgroup would slow them. */
 const REFILL_DELAY_MS = 80
@@ -21,11 +22,12 @@ export class KeeperPool {
   #starting = 0
   #timer: NodeJS.Timeout | undefined
   #disposed = false
-  #initialized: Promise<void> | null = null
+  readonly #initialized: Remembered<void>
 
   constructor(guest: string, home: string, cgroups: Cgroups, target: number, onProblem: OnProblem) {
     this.#nursery = new KeeperNursery(guest, home)
     this.#cgroups = cgroups
+    this.#initialized = new Remembered(() => cgroups.initialize())
     this.#target = target
     this.#onProblem = onProblem
   }
@@ -67,8 +69,7 @@ export class KeeperPool {
   }
 
   async #start(): Promise<PreparedKeeper> {
-    this.#initialized ??= this.#cgroups.initialize()
-    await this.#initialized
+    await this.#initialized.get()
     return await prepareKeeper(this.#nursery, this.#cgroups.newName())
   }
 

@@ -12,6 +12,7 @@ import { captureLayer } from './live-layer.ts'
 import { openStore } from './loop-store.ts'
 import type { CapturedDisk, StoredSnapshot } from './snapshot-manifest.ts'
 import { runStore } from './store-helper.ts'
+import { Remembered } from '../host/remembered.ts'
 
 /** Where the writable bytes of a sandbox lie. Written down with what the host holds for it. */
 export type AreaPlace = Pick<DiskArea, 'path' | 'kind' | 'layers'>
@@ -33,7 +34,7 @@ export class DiskAreas {
   readonly #paths: HostPaths
   readonly #facts: HostFacts
   readonly #stock: CloneStock
-  #kind: Promise<'quota' | 'memory'> | null = null
+  readonly #kind = new Remembered(() => this.#findKind())
 
   /** `spares`: how many copies of a snapshot's files are made ahead of the next sandboxes. */
   constructor(paths: HostPaths, facts: HostFacts, spares: number, onProblem: OnProblem) {
@@ -43,8 +44,7 @@ export class DiskAreas {
   }
 
   kind(): Promise<'quota' | 'memory'> {
-    this.#kind ??= this.#findKind()
-    return this.#kind
+    return this.#kind.get()
   }
 
   async #findKind(): Promise<'quota' | 'memory'> {

@@ -15,6 +15,7 @@ import { findProgram } from '../staging/programs.ts'
 import { limitNotes, namespaceCapabilities } from '../staging/rung-capabilities.ts'
 import { enteredNamespace } from '../staging/staged-root.ts'
 import { tryLaunch } from '../staging/try-launch.ts'
+import { Remembered } from '../../host/remembered.ts'
 
 const CGROUP_MOUNT = '/sys/fs/cgroup'
 const CGROUP2_MAGIC = 0x6367_7270
@@ -26,8 +27,8 @@ class ContainerRuntime implements LinkRuntime {
   readonly renames = 'keeper'
   readonly noMemory =
     'running processes of a container could be captured by CRIU alone, which is not used: it does not work with every kernel'
-  #program: Promise<string | null> | null = null
-  #hidesCgroups: Promise<boolean> | null = null
+  readonly #program = new Remembered(() => findProgram(this.name))
+  readonly #cgroupTreeMixed = new Remembered(isCgroupTreeMixed)
   #filter: ReturnType<typeof containerVariant> | null = null
 
   constructor(name: 'crun' | 'runc') {
@@ -75,13 +76,12 @@ class ContainerRuntime implements LinkRuntime {
 
   /** crun refuses to start where it sees both versions of cgroups, although it shall use neither. */
   async #cgroupSteps(): Promise<Step[]> {
-    this.#hidesCgroups ??= this.name === 'crun' ? isCgroupTreeMixed() : Promise.resolve(false)
-    return (await this.#hidesCgroups) ? [{ kind: 'tmpfs', target: CGROUP_MOUNT, data: 'size=4096,mode=0755' }] : []
+    const hides = this.name === 'crun' && (await this.#cgroupTreeMixed.get())
+    return hides ? [{ kind: 'tmpfs', target: CGROUP_MOUNT, data: 'size=4096,mode=0755' }] : []
   }
 
   #find(): Promise<string | null> {
-    this.#program ??= findProgram(this.name)
-    return this.#program
+    return this.#program.get()
   }
 }
 

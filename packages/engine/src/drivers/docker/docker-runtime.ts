@@ -11,6 +11,7 @@ import { containerDescription } from './container-description.ts'
 import { type ContainerEngine, findEngine } from './find-engine.ts'
 import { sweepContainers } from './sweep-containers.ts'
 import { templateImage } from './template-image.ts'
+import { Remembered } from '../../host/remembered.ts'
 
 const CAPABILITIES: Capabilities = {
   processes: true,
@@ -44,7 +45,7 @@ export class DockerRuntime implements LinkRuntime {
   readonly name = 'docker'
   readonly ownDisk = true
   readonly countedElsewhere = true
-  #engine: Promise<ContainerEngine | null> | null = null
+  readonly #engine = new Remembered(findEngine)
 
   async probe(context: RuntimeContext): Promise<Probe> {
     const engine = await this.#find()
@@ -91,8 +92,7 @@ export class DockerRuntime implements LinkRuntime {
   }
 
   #find(): Promise<ContainerEngine | null> {
-    this.#engine ??= findEngine()
-    return this.#engine
+    return this.#engine.get()
   }
 }
 

@@ -7,12 +7,13 @@ import type { HostPaths } from '../../host/host.ts'
 import type { Progress, Template } from '../../templates/template.ts'
 import { hostRoot } from '../staging/host-root.ts'
 import type { EngineClient } from './engine-client.ts'
+import { RememberedByKey } from '../../host/remembered.ts'
 
 const REPOSITORY = 'localhost/hearth/template'
 const ROOT_LABEL = 'hearth.root'
 const imagesSchema = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }))
 
-const importing = new Map<string, Promise<void>>()
+const imported = new RememberedByKey<void>()
 
 /** The template as an image of the engine, imported once per digest. Gives its name. */
 export async function templateImage(
@@ -25,14 +26,7 @@ export async function templateImage(
   const tag = createHash('sha256').update(`${template.digest} ${root}`).digest('hex').slice(0, 40)
   const image = `${REPOSITORY}:${tag}`
   const key = `${client.socketPath} ${image}`
-  let known = importing.get(key)
-  if (known === undefined) {
-    known = importOnce(client, template, root, tag, progress)
-    importing.set(key, known)
-    // A failure is the caller's to see; the next launch tries again.
-    known.catch(() => importing.delete(key))
-  }
-  await known
+  await imported.get(key, () => importOnce(client, template, root, tag, progress))
   return image
 }
 

@@ -5,6 +5,7 @@ import { HearthError, type Limits } from '@hearth/contract'
 import type { SnapshotManifest } from '../../store/snapshot-manifest.ts'
 import { programVersion } from '../staging/program-version.ts'
 import type { Runsc } from './runsc-plan.ts'
+import { RememberedByKey } from '../../host/remembered.ts'
 
 /** What a checkpoint depends on. Its format is that of one build of runsc; programs in it have chosen their code by the processor's features. */
 export interface CheckpointFacts extends Record<string, string> {
@@ -17,15 +18,12 @@ export interface CheckpointFacts extends Record<string, string> {
   readonly cpuFeatures: string
 }
 
-const known = new Map<string, Promise<CheckpointFacts>>()
+const known = new RememberedByKey<CheckpointFacts>()
 
 export async function hostFacts(runsc: Runsc, guest: string): Promise<CheckpointFacts> {
   const { mtimeMs, ino, size } = await stat(guest)
   const key = `${runsc.platform} ${runsc.program} ${guest} ${mtimeMs} ${ino} ${size}`
-  const facts = known.get(key) ?? readFacts(runsc, guest)
-  known.set(key, facts)
-  facts.catch(() => known.delete(key))
-  return await facts
+  return await known.get(key, () => readFacts(runsc, guest))
 }
 
 async function readFacts({ program, platform }: Runsc, guest: string): Promise<CheckpointFacts> {

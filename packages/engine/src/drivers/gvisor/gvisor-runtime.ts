@@ -12,6 +12,7 @@ import { kernelSocket, PLATFORMS, planRun, type Platform, type Runsc } from './r
 import { OLDEST_RUNSC, runscDate } from './runsc-version.ts'
 import { controlSocket } from './take-checkpoint.ts'
 import { traceProcesses } from './trace-processes.ts'
+import { Remembered, RememberedByKey } from '../../host/remembered.ts'
 
 const INSTALL = 'apt-get install runsc'
 const INSTALL_NEWER = 'apt-get install -t bookworm-backports runsc'
@@ -28,8 +29,9 @@ export class GvisorRuntime implements LinkRuntime {
   readonly renames = 'guest'
   readonly name = 'runsc'
   readonly memory: GvisorMemory = new GvisorMemory((context) => this.#runsc(context))
-  #program: Promise<string | null> | null = null
-  #platform: Promise<Working> | null = null
+  readonly #program = new Remembered(() => findProgram('runsc'))
+  /** The first platform on which a sandbox really starts. */
+  readonly #platform = new RememberedByKey<Working>()
 
   async probe(context: RuntimeContext): Promise<Probe> {
     const program = await this.#find()
@@ -71,13 +73,8 @@ export class GvisorRuntime implements LinkRuntime {
     yield* traceProcesses(paths.guest, socket, signal)
   }
 
-  /** The first platform on which a sandbox really starts. Found once; a failure is not remembered. */
   #choosePlatform(context: RuntimeContext): Promise<Working> {
-    this.#platform ??= this.#firstWorking(context)
-    this.#platform.catch(() => {
-      this.#platform = null
-    })
-    return this.#platform
+    return this.#platform.get(context.paths.home, () => this.#firstWorking(context))
   }
 
   async #firstWorking(context: RuntimeContext): Promise<Working> {
@@ -103,8 +100,7 @@ export class GvisorRuntime implements LinkRuntime {
   }
 
   #find(): Promise<string | null> {
-    this.#program ??= findProgram('runsc')
-    return this.#program
+    return this.#program.get()
   }
 }
 

@@ -6,6 +6,7 @@ import { findMachineParts, type FoundParts } from './machine-parts.ts'
 import { MachineStarts, templateBase } from './machine-starts.ts'
 import { MicrovmMemory } from './microvm-memory.ts'
 import { MissingPart } from './missing-part.ts'
+import { RememberedByKey } from '../../host/remembered.ts'
 
 const silent: Progress = () => undefined
 
@@ -17,7 +18,7 @@ export class MicrovmRuntime implements LinkRuntime {
   readonly attaches = 'guest'
   readonly countedElsewhere = true
   readonly diskForm = 'image'
-  readonly #parts = new Map<string, Promise<FoundParts>>()
+  readonly #parts = new RememberedByKey<FoundParts>()
   readonly #starts = new MachineStarts((context) => this.#find(context, silent))
   readonly memory = new MicrovmMemory(this.#starts)
 
@@ -50,16 +51,11 @@ export class MicrovmRuntime implements LinkRuntime {
     return await this.#starts.plan(input, context)
   }
 
-  /** Found once for each cache, since a boot may be part of it; a failure is not kept. */
+  /** Found once for each cache, since a boot may be part of it. */
   #find(context: RuntimeContext, progress: Progress, fresh = false): Promise<FoundParts> {
     const { cache } = context.paths
-    let found = this.#parts.get(cache)
-    if (found === undefined || fresh) {
-      found = findMachineParts(context, progress, fresh)
-      this.#parts.set(cache, found)
-      found.catch(() => this.#parts.delete(cache))
-    }
-    return found
+    const find = (): Promise<FoundParts> => findMachineParts(context, progress, fresh)
+    return fresh ? this.#parts.renew(cache, find) : this.#parts.get(cache, find)
   }
 }
 

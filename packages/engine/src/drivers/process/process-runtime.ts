@@ -10,13 +10,14 @@ import { tryLaunch } from '../staging/try-launch.ts'
 import { programVersion } from '../staging/program-version.ts'
 import { bwrapArguments, FILTER_DESCRIPTOR } from './bwrap-arguments.ts'
 import { explainNamespaceFailure } from '../staging/explain-failure.ts'
+import { Remembered } from '../../host/remembered.ts'
 
 /** bubblewrap: namespaces and a seccomp filter around the guest, with or without root. */
 export class ProcessRuntime implements LinkRuntime {
   readonly rung = 'process'
   readonly name = 'bubblewrap'
   readonly renames = 'keeper'
-  #program: Promise<string | null> | null = null
+  readonly #program = new Remembered(() => findProgram('bwrap'))
 
   async probe(context: RuntimeContext): Promise<Probe> {
     const bwrap = await this.#find()
@@ -53,7 +54,6 @@ export class ProcessRuntime implements LinkRuntime {
   }
 
   #find(): Promise<string | null> {
-    this.#program ??= findProgram('bwrap')
-    return this.#program
+    return this.#program.get()
   }
 }

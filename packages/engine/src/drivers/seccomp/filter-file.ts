@@ -4,6 +4,7 @@ import type { HostPaths } from '../../host/host.ts'
 import { writeOnce } from '../staging/write-once.ts'
 import { requireArchitecture } from './syscall-numbers.ts'
 import { toBpf } from './to-bpf.ts'
+import { RememberedByKey } from '../../host/remembered.ts'
 
 let program: Buffer | null = null
 
@@ -13,15 +14,12 @@ export function hostFilter(): Buffer {
   return program
 }
 
-const written = new Map<string, Promise<string>>()
+const written = new RememberedByKey<string>()
 
 /** The filter as a file that a runtime reads by descriptor. Its name is its content, so that it is written once. */
 export function filterFile(paths: Pick<HostPaths, 'cache'>): Promise<string> {
   const bytes = hostFilter()
   const name = createHash('sha256').update(bytes).digest('hex').slice(0, 32)
   const path = join(paths.cache, 'filters', `${name}.bpf`)
-  const promise = written.get(path) ?? writeOnce(path, bytes)
-  written.set(path, promise)
-  promise.catch(() => written.delete(path))
-  return promise
+  return written.get(path, () => writeOnce(path, bytes))
 }

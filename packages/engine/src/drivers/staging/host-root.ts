@@ -5,6 +5,7 @@ import type { HostPaths } from '../../host/host.ts'
 import { TEMPLATE_USER } from '../../templates/base-files.ts'
 import type { HostTemplate } from '../../templates/template.ts'
 import { makeOnce } from './write-once.ts'
+import { RememberedByKey } from '../../host/remembered.ts'
 
 /** Changed whenever this file makes something else of the same template. */
 const LAYOUT = 2
@@ -32,7 +33,7 @@ const DIRECTORIES: readonly { readonly path: string; readonly mode: number }[] =
   { path: '/var/tmp', mode: 0o1777 },
 ]
 
-const made = new Map<string, Promise<string>>()
+const made = new RememberedByKey<string>()
 
 /** What is mounted at each start. The rest of the template is small: it is copied once, since every mount costs time. */
 export function mountedParts(template: HostTemplate): HostTemplate['mounts'] {
@@ -50,14 +51,7 @@ function isCopied(target: string): boolean {
 export function hostRoot(template: HostTemplate, paths: HostPaths): Promise<string> {
   const name = createHash('sha256').update(`${LAYOUT} ${template.digest}`).digest('hex').slice(0, 32)
   const path = join(paths.cache, 'host-roots', name)
-  let promise = made.get(path)
-  if (promise === undefined) {
-    promise = makeOnce(path, (temporary) => makeHostRoot(template, temporary))
-    made.set(path, promise)
-    // A failure is the caller's to see; the next launch tries again.
-    promise.catch(() => made.delete(path))
-  }
-  return promise
+  return made.get(path, () => makeOnce(path, (temporary) => makeHostRoot(template, temporary)))
 }
 
 async function makeHostRoot(template: HostTemplate, root: string): Promise<void> {
