@@ -14,7 +14,7 @@ import { reportRungs, type RungReport } from './drivers/rung-reports.ts'
 import type { GatewayOptions } from './gateway/gateway-options.ts'
 import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
-import { unheard, type OnProblem } from './host/in-background.ts'
+import { attempt, inBackground, unheard, type OnProblem } from './host/in-background.ts'
 import { isAlive } from './host/process-identity.ts'
 import { poolSettings, type PoolOptions } from './pool/pool-options.ts'
 import { Pool } from './pool/pool.ts'
@@ -43,6 +43,7 @@ import { isThere } from './sandbox/is-there.ts'
 import { TemplateStore } from './templates/template-store.ts'
 import type { Progress } from './templates/template.ts'
 import { Volumes } from './volumes/volumes.ts'
+import { Remembered } from './host/remembered.ts'
 
 export interface HearthOptions extends GatewayOptions {
   /** All state. Default `HEARTH_HOME` or `~/.hearth`. */
@@ -79,7 +80,7 @@ export class Hearth implements AsyncDisposable {
   readonly #preparation: Preparation
   readonly #launcher: Launcher
   readonly #sleepers: Sleepers
-  #registry: Promise<DriverRegistry> | null = null
+  readonly #registry = new Remembered(() => this.#open())
   #disposed = false
 
   constructor(options: HearthOptions = {}) {
@@ -92,6 +93,7 @@ export class Hearth implements AsyncDisposable {
     this.snapshots = new Snapshots(this.paths, onProblem)
     this.volumes = new Volumes({
       paths: this.paths,
+      onProblem,
       hasQuotas: async () => (await (await this.#ready()).services.disks.kind()) === 'quota',
       holders: {
         isThere: (id) => isThere(sandboxDirectory(this.paths.sandboxes, id)),
@@ -210,7 +212,10 @@ export class Hearth implements AsyncDisposable {
     for (const snapshot of record === null ? [] : snapshotsOf(record)) await this.snapshots.released(snapshot, id)
   }
 
-  /** Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. */
+  /**
+   * Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. What cannot be
+   * removed is told to `onProblem`, and keeps nothing else from being removed.
+   */
   async sweep(options: SweepOptions = {}): Promise<void> {
     await this.#sweep(await this.#ready(), options)
   }
@@ -220,9 +225,11 @@ export class Hearth implements AsyncDisposable {
   }
 
   async #sweep({ services }: DriverRegistry, options: SweepOptions = {}): Promise<void> {
-    await this.#settleVolumes(options.graceMs)
+    const settle = (): Promise<void> => this.#settleVolumes(options.graceMs)
+    const settled = await attempt('settling the volumes of forks', settle, this.#onProblem)
     await sweep(this.paths, services, this.snapshots, this.#held(), options)
-    await this.volumes.sweep(options.graceMs)
+    // Otherwise nobody knows which of them belong to forks that are whole.
+    if (settled) await attempt('sweeping volumes', () => this.volumes.sweep(options.graceMs), this.#onProblem)
   }
 
   /** Removes a template, unless a sandbox of this home still runs on it. What snapshots lie on stays as long as they do. */
@@ -240,17 +247,21 @@ export class Hearth implements AsyncDisposable {
 
   async #ready(): Promise<DriverRegistry> {
     if (this.#disposed) throw new HearthError('internal', 'this Hearth has been disposed of')
-    this.#registry ??= this.#open()
-    return await this.#registry
+    return await this.#registry.get()
   }
 
   async #open(): Promise<DriverRegistry> {
     const spares = this.#options.spareKeepers ?? 2
     const registry = new DriverRegistry(this.paths, await readHostFacts(), spares, this.#onProblem)
-    // After a reboot the store is not mounted, and what lies in it would look lost.
-    await registry.services.disks.kind()
-    await this.#sweep(registry)
-    return registry
+    try {
+      // After a reboot the store is not mounted, and what lies in it would look lost.
+      await registry.services.disks.kind()
+      await this.#sweep(registry)
+      return registry
+    } catch (error) {
+      await inBackground('ending what was prepared', () => registry.dispose(), this.#onProblem)
+      throw error
+    }
   }
 
   /** Prepares what makes the next creates faster. */
@@ -276,7 +287,8 @@ export class Hearth implements AsyncDisposable {
     await this.#sleepers.settled()
     await this.snapshots.settled()
     await this.pool.dispose()
-    if (this.#registry !== null) await (await this.#registry).dispose()
+    // One that could not be opened has been told to who needed it.
+    await (await this.#registry.known())?.dispose()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -10,10 +10,21 @@ export async function inBackground(
   work: () => Promise<unknown> | undefined,
   onProblem: OnProblem,
 ): Promise<void> {
+  await attempt(what, work, onProblem)
+}
+
+/** One of several things that do not depend on each other: where it fails it is told, and the others go on. Whether it worked. */
+export async function attempt(
+  what: string,
+  work: () => Promise<unknown> | undefined,
+  onProblem: OnProblem,
+): Promise<boolean> {
   try {
     await work()
+    return true
   } catch (error) {
     onProblem(what, error)
+    return false
   }
 }
 

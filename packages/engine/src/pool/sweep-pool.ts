@@ -4,6 +4,7 @@ import { sandboxIdSchema, type SandboxId } from '@hearth/contract'
 import { freeResources, readWholeResources } from '../drivers/machine-resources.ts'
 import type { LinkServices } from '../drivers/link-driver.ts'
 import type { HostPaths } from '../host/host.ts'
+import { attempt } from '../host/in-background.ts'
 import { endKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { findRecord } from '../sandbox/sandbox-record.ts'
@@ -14,15 +15,24 @@ export async function sweepPool(paths: HostPaths, services: LinkServices): Promi
   for (const name of await waitingNames(paths)) {
     const id = sandboxIdSchema.safeParse(name).data
     if (id === undefined) continue
-    const directory = join(paths.pool, name)
-    const found = await findRecord(directory)
-    if (found.kind === 'unknown') services.onProblem(`sweeping the machine ${name} of the pool`, found.error)
-    // What a crash has damaged names nobody, and nothing runs before there is a record: whoever is just making one tries again.
-    const record = found.kind === 'record' ? found.record : null
-    if (found.kind === 'unknown' || (record !== null && isAlive(record.owner))) stay.push(name)
-    else await removeWaiting(id, record?.info.id ?? id, directory, services)
+    const sweepOne = async (): Promise<void> => {
+      if (await isWaiting(id, join(paths.pool, name), services)) stay.push(name)
+    }
+    const swept = await attempt(`sweeping the machine ${name} of the pool`, sweepOne, services.onProblem)
+    if (!swept) stay.push(name)
   }
   return stay
+}
+
+/** Whether it waits for a process that lives; otherwise it is removed. */
+async function isWaiting(id: SandboxId, directory: string, services: LinkServices): Promise<boolean> {
+  const found = await findRecord(directory)
+  if (found.kind === 'unknown') throw found.error
+  // What a crash has damaged names nobody, and nothing runs before there is a record: whoever is just making one tries again.
+  const record = found.kind === 'record' ? found.record : null
+  if (record !== null && isAlive(record.owner)) return true
+  await removeWaiting(id, record?.info.id ?? id, directory, services)
+  return false
 }
 
 /** The names of all machines that wait, of whichever process. What the host holds for them has the same. */

@@ -5,6 +5,7 @@ import { freeResources, readWholeResources } from '../drivers/machine-resources.
 import { sweepTrials } from '../drivers/microvm/trial-machine.ts'
 import type { LinkServices } from '../drivers/link-driver.ts'
 import type { HostPaths } from '../host/host.ts'
+import { inBackground } from '../host/in-background.ts'
 import { isReserved } from '../host/id-ranges.ts'
 import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
@@ -24,7 +25,7 @@ export interface SweepOptions {
 /**
  * Ends and removes what nobody owns any more: sandboxes past their deadline or without a keeper, directories that a
  * crash left half-made, empty cgroups, writable areas without a sandbox. A sandbox that runs within its deadline stays,
- * so that it can be adopted, and so does what this process holds (`held`).
+ * so that it can be adopted, and so does what this process holds (`held`). What cannot be removed, or whose record cannot be read, is told.
  */
 export async function sweep(
   paths: HostPaths,
@@ -35,20 +36,25 @@ export async function sweep(
 ): Promise<void> {
   const isOld = oldness(options.graceMs ?? GRACE_MS)
   const waiting = await sweepPool(paths, services)
+  const each: Each = (what, work) => inBackground(`sweeping ${what}`, work, services.onProblem)
   for (const name of await list(paths.sandboxes)) {
-    const id = sandboxIdSchema.safeParse(name)
-    if (id.success && !held.has(name))
-      await sweepSandbox(id.data, join(paths.sandboxes, name), services, snapshots, isOld)
+    const id = sandboxIdSchema.safeParse(name).data
+    if (id === undefined || held.has(name)) continue
+    const directory = join(paths.sandboxes, name)
+    await each(`sandbox ${name}`, () => sweepSandbox(id, directory, services, snapshots, isOld))
   }
   // In this order: a machine goes from the pool to the sandboxes, and is seen in one of them.
   const kept = new Set([...waiting, ...(await list(paths.sandboxes))])
-  await sweepAreas(paths, services, kept, isOld)
-  await sweepClones(paths)
-  await sweepTrials(paths.cache)
-  await sweepIds(paths, kept, isOld)
-  await sweepCgroups(services, isOld)
-  await snapshots.collect(options.graceMs ?? GRACE_MS)
+  await sweepAreas(paths, services, kept, isOld, each)
+  await each('copies of snapshots', () => sweepClones(paths))
+  await each('trial machines', () => sweepTrials(paths.cache))
+  await each('ranges of ids', () => sweepIds(paths, kept, isOld))
+  await each('cgroups', () => sweepCgroups(services, isOld))
+  await each('snapshots', () => snapshots.collect(options.graceMs ?? GRACE_MS))
 }
+
+/** One leftover that cannot be removed is told, and keeps no other. */
+type Each = (what: string, work: () => Promise<unknown>) => Promise<void>
 
 /** Ends it, if it lives, and frees what the host holds for it. */
 export async function removeSandbox(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
@@ -81,7 +87,7 @@ async function sweepSandbox(
   // Without a record nothing was begun, and what a crash has damaged does not run: a keeper that does knows its deadline.
   if (found.kind === 'none' || (found.kind === 'damaged' && !runs)) {
     if (await isOld(directory)) await removeSandbox(id, directory, services)
-  } else services.onProblem(`sweeping sandbox ${id}, which is left as it is`, found.error)
+  } else throw found.error
 }
 
 async function sweepRecorded(
@@ -113,11 +119,13 @@ async function sweepAreas(
   services: LinkServices,
   kept: ReadonlySet<string>,
   isOld: IsOld,
+  each: Each,
 ): Promise<void> {
   const areas = join(paths.store, 'areas')
   for (const name of await list(areas)) {
     const path = join(areas, name)
-    if (!kept.has(name) && (await isOld(path))) await services.disks.remove({ path, kind: 'quota' })
+    if (kept.has(name) || !(await isOld(path))) continue
+    await each(`area ${name}`, () => services.disks.remove({ path, kind: 'quota' }))
   }
 }
 

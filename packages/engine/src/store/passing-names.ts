@@ -18,8 +18,11 @@ export async function sweepPassing(paths: Pick<HostPaths, 'guest'>, directory: s
     if (error.code === 'ENOENT') return []
     throw error
   })
+  const failures: unknown[] = []
   for (const name of names) {
     const [pid = '', startTime = ''] = name.split('.')
-    if (!isAlive({ pid: Number(pid), startTime })) await runStore(paths.guest, 'remove', join(directory, name))
+    if (isAlive({ pid: Number(pid), startTime })) continue
+    await runStore(paths.guest, 'remove', join(directory, name)).catch((error: unknown) => failures.push(error))
   }
+  if (failures.length > 0) throw new AggregateError(failures, `not all that is left in ${directory} could be removed`)
 }

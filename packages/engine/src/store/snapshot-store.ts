@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, snapshotIdSchema, type SnapshotId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
-import { unheard, type OnProblem } from '../host/in-background.ts'
+import { attempt, unheard, type OnProblem } from '../host/in-background.ts'
 import { exportSnapshot } from './archive/export-snapshot.ts'
 import { importSnapshot, type ImportOptions } from './archive/import-snapshot.ts'
 import {
@@ -134,13 +134,12 @@ export class SnapshotStore {
     await runStore(this.#paths.guest, 'remove', join(this.#path(id), 'memory'))
   }
 
-  /** Removes what nobody can use any more: drafts of dead processes, and snapshots of forks and of sleep that neither `inUse` nor another snapshot names. */
+  /** What cannot be removed is told, and keeps nothing else. Removes what nobody can use any more: drafts of dead processes, and snapshots of forks and of sleep that neither `inUse` nor another snapshot names. */
   async collect(inUse: ReadonlySet<SnapshotId>, graceMs?: number): Promise<Collected> {
     const unfinished: SnapshotId[] = []
     for (const id of await this.#ids()) {
       if ((await this.#find(id)) !== null || (await isDraftOwned(this.#path(id), graceMs))) continue
-      await this.discard(id)
-      unfinished.push(id)
+      if (await attempt(`removing ${this.#path(id)}`, () => this.discard(id), this.#onProblem)) unfinished.push(id)
     }
     const forks = await this.#collectPassed(inUse, graceMs)
     await this.#names.collect(
@@ -159,8 +158,7 @@ export class SnapshotStore {
       // One that was just finished may have been named after `inUse` was read.
       const young = manifest.kind === 'hibernation' && Date.now() - manifest.info.createdAt.getTime() < graceMs
       if (!isPassing(manifest) || inUse.has(id) || below || young) continue
-      await this.#remove(snapshot)
-      removed.push(id)
+      if (await attempt(`removing snapshot ${id}`, () => this.#remove(snapshot), this.#onProblem)) removed.push(id)
     }
     return removed
   }

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { HearthError, type SnapshotId, type VolumeId } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
+import { attempt, type OnProblem } from '../host/in-background.ts'
 import { claimDraft, GRACE_MS, isDraftOwned, releaseDraft } from '../store/snapshot-files.ts'
 import { runStore, typedStoreError } from '../store/store-helper.ts'
 import {
@@ -149,16 +150,15 @@ export class VolumeStore {
     if (existsSync(directory)) await this.#store('remove', directory)
   }
 
-  /** Removes what dead processes have begun to make or to remove. */
-  async collect(graceMs = GRACE_MS): Promise<VolumeId[]> {
+  /** Removes what dead processes have begun to make or to remove. What cannot be removed is told, and the rest goes all the same. */
+  async collect(onProblem: OnProblem, graceMs = GRACE_MS): Promise<VolumeId[]> {
     const removed: VolumeId[] = []
     for (const id of await volumeNames(this.#paths)) {
       const directory = volumeDirectory(this.#paths, id)
       if (this.#findWhole(id) !== null || (await isDraftOwned(directory, graceMs))) continue
       // A damaged one is for a person to judge.
       if (this.isDamaged(id)) continue
-      await this.#store('remove', directory)
-      removed.push(id)
+      if (await attempt(`removing ${directory}`, () => this.#store('remove', directory), onProblem)) removed.push(id)
     }
     return removed
   }

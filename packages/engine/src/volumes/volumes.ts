@@ -15,6 +15,7 @@ import type { AttachedVolume } from '../drivers/driver.ts'
 import type { HostPaths } from '../host/host.ts'
 import { runStore } from '../store/store-helper.ts'
 import { ForkVolumes } from './fork-volumes.ts'
+import { attempt, type OnProblem } from '../host/in-background.ts'
 import { makeStill, sweepStill, type StillCopy } from './still-copies.ts'
 import { compareStill, type VolumeChange, type VolumeChangesOptions } from './volume-changes.ts'
 import { inUse, VolumeClaims, type Holders } from './volume-claims.ts'
@@ -24,6 +25,8 @@ import { VolumeStore } from './volume-store.ts'
 export interface VolumesParts {
   readonly paths: HostPaths
   readonly holders: Holders
+  /** Told of what cannot be removed. */
+  readonly onProblem: OnProblem
   /** Whether the store can make subvolumes with a limit. */
   readonly hasQuotas: () => Promise<boolean>
 }
@@ -160,11 +163,13 @@ export class Volumes {
 
   /** Removes what crashes have left, when it has been settled what stays and the sandboxes have been swept. */
   async sweep(graceMs?: number): Promise<void> {
-    await sweepStill(this.#parts.paths)
+    const { paths, onProblem } = this.#parts
+    await attempt('removing copies of volumes', () => sweepStill(paths), onProblem)
     for (const volume of await this.#store.abandoned(graceMs)) {
-      await this.#store.remove(volume, () => this.#refuseHeld(volume)).catch(leaveHeld)
+      const remove = (): Promise<void> => this.#store.remove(volume, () => this.#refuseHeld(volume)).catch(leaveHeld)
+      await attempt(`removing volume ${volume.id}`, remove, onProblem)
     }
-    await this.#store.collect(graceMs)
+    await this.#store.collect(onProblem, graceMs)
   }
 
   async #get(id: string): Promise<StoredVolume> {

@@ -3,6 +3,7 @@ import { VolumeReconciliation } from '../volumes/reconciling-volumes.ts'
 import { settleVolumes } from '../volumes/removing-volumes.ts'
 import { DEFAULT_RETENTION, type Retention } from '../state/index.ts'
 import type { Context } from './context.ts'
+import { guarded } from './guarded.ts'
 import { endOrphans } from './orphans.ts'
 import { recordExits } from './recording-exits.ts'
 import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
@@ -66,7 +67,10 @@ export class Housekeeping {
     this.#timers.push(setInterval(() => void this.round(), this.#options.roundMs).unref())
     this.#timers.push(
       setInterval(() => void this.#attempt('activity', () => this.writeActivity()), this.#options.activityMs).unref(),
-      setInterval(() => void recordExits(this.#context), this.#options.activityMs).unref(),
+      setInterval(
+        () => void this.#attempt('exits', () => recordExits(this.#context)),
+        this.#options.activityMs,
+      ).unref(),
     )
   }
 
@@ -113,12 +117,8 @@ export class Housekeeping {
     this.#heardAt = Date.now()
   }
 
-  async #attempt(what: string, work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      this.#context.report(what, error)
-    }
+  #attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+    return guarded(this.#context, what, work)
   }
 
   async writeActivity(): Promise<void> {
@@ -138,7 +138,9 @@ export class Housekeeping {
     for await (const record of store.sandboxes.scan({ hostId, states: ['stopped', 'failed'] })) {
       if ((record.endedAt ?? record.createdAt) > before) continue
       const ended = live.ensure(record)
-      await ended.inTurn(() => deleteSandbox(this.#context, ended, 'retention'))
+      await this.#attempt(`removing ${record.id}`, () =>
+        ended.inTurn(() => deleteSandbox(this.#context, ended, 'retention')),
+      )
     }
   }
 

@@ -3,6 +3,7 @@ import type { Surveyed } from '@hearth/engine'
 import type { Context } from './context.ts'
 import { moveDeadline } from './hibernating.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
+import { guarded } from './guarded.ts'
 import { endWithout } from './machine-end.ts'
 import { takeUp } from './taking-up.ts'
 
@@ -14,7 +15,7 @@ const TAKEN_UP_AT_ONCE = 16
 
 /**
  * Compares the rows with what is on this host, both ways: a row without a machine has ended, a machine without a row is
- * ended. Operations under way are left to those who hold them.
+ * ended. Operations under way are left to those who hold them. What fails of one sandbox is told, and tried again in the next round.
  */
 export async function reconcile(context: Context): Promise<void> {
   // First what is there, then the rows: a row is written before its sandbox is handed out, and outlives it.
@@ -28,12 +29,14 @@ export async function reconcile(context: Context): Promise<void> {
     if (live.machine === null && !isThere(byId.get(record.id))) gone.push(live)
     live.watchDeadline()
   }
-  await inParallel(gone, (live) => endGone(context, live))
+  await inParallel(gone, (live) => guarded(context, `the end of ${live.record.id}`, () => endGone(context, live)))
   for (const live of context.live) {
     // Its row was read just before it ended.
     if (live.machine === null && isResting(live.record.state) && !known.has(live.record.id)) context.live.remove(live)
   }
-  await inParallel(surveyed, (entry) => removeOrphan(context, entry, known))
+  await inParallel(surveyed, (entry) =>
+    guarded(context, `removing ${entry.id}`, () => removeOrphan(context, entry, known)),
+  )
 }
 
 async function endGone(context: Context, live: LiveSandbox): Promise<void> {
@@ -60,12 +63,11 @@ async function removeOrphan(context: Context, entry: Surveyed, known: ReadonlySe
 export async function takeUpAll(context: Context): Promise<void> {
   const waiting = [...context.live].filter(({ machine, record }) => machine === null && isResting(record.state))
   await inParallel(waiting, (live) =>
-    live
-      .inTurn(async () => {
+    guarded(context, `taking up ${live.record.id}`, () =>
+      live.inTurn(async () => {
         if (isResting(live.record.state)) await takeUp(context, live)
-      })
-      // Its next use tries again, and so does the next round.
-      .catch((error: unknown) => context.report(`taking up ${live.record.id}`, error)),
+      }),
+    ),
   )
 }
 
@@ -87,11 +89,13 @@ export async function rearmPersistent(context: Context): Promise<void> {
   for (const live of sleeping) {
     const info = infos.find(({ id }) => id === live.record.id)
     if (info === undefined || info.expiresAt.getTime() > near) continue
-    await live.inTurn(() => moveDeadline(context, live, Date.now() + BOUNDS.maximumTtlMs))
+    const move = (): Promise<void> => moveDeadline(context, live, Date.now() + BOUNDS.maximumTtlMs)
+    await guarded(context, `the deadline of ${live.record.id}`, () => live.inTurn(move))
   }
   for (const { record, machine } of context.live) {
     if (!record.persistent || machine === null || machine.info.expiresAt.getTime() > near) continue
-    await machine.expireAt(new Date(Date.now() + BOUNDS.maximumTtlMs))
+    const later = new Date(Date.now() + BOUNDS.maximumTtlMs)
+    await guarded(context, `the deadline of ${record.id}`, () => machine.expireAt(later))
   }
 }
 

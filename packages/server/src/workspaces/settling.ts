@@ -1,29 +1,38 @@
 import { rm } from 'node:fs/promises'
+import { guarded } from '../lifecycle/guarded.ts'
+import type { RepositoryRecord, WorkspaceRecord } from '../state/index.ts'
 import { undoWorkspace } from './making.ts'
 import { backToReady } from './evicting.ts'
 import { finishRemoving, removeRepository, removeWorkspace } from './removing.ts'
 import { removeSeed } from './seeds.ts'
 import { repositoryDirectory, type WorkspaceContext } from './workspace-context.ts'
 
-/** What the last life of this server left undone, before anything new begins. */
+/** What the last life of this server left undone, before anything new begins. What cannot be done now is told, and is done by the next start. */
 export async function settleWorkspaces(context: WorkspaceContext): Promise<void> {
   const { store, hostId } = context
-  for (const seed of await store.seeds.ofHost(hostId, ['making', 'deleting'])) await removeSeed(context, seed)
+  for (const seed of await store.seeds.ofHost(hostId, ['making', 'deleting'])) {
+    await guarded(context, `removing ${seed.id}`, () => removeSeed(context, seed))
+  }
   for (const record of await store.workspaces.ofHost(hostId, ['creating', 'evicting', 'evicted', 'deleting'])) {
-    // Those of forks belong to the fork.
-    if (record.state === 'creating' && record.parentId === null) await undoWorkspace(context, record)
-    if (record.state === 'evicting') await backToReady(context, record)
-    if (record.state === 'evicted') await context.hearth.volumes.discard(record.volumeId)
-    if (record.state === 'deleting') await finishRemoving(context, record)
+    await guarded(context, `settling ${record.id}`, () => settleWorkspace(context, record))
   }
   for (const record of await store.repositories.ofHost(hostId, ['cloning', 'deleting'])) {
-    if (record.state === 'deleting') {
-      await removeRepository(context, record)
-      continue
-    }
-    await rm(repositoryDirectory(context, record.id), { recursive: true, force: true })
-    await store.repositories.move(record.id, 'failed', { reason: 'the server ended while it was cloned' })
+    await guarded(context, `settling ${record.id}`, () => settleRepository(context, record))
   }
+}
+
+async function settleWorkspace(context: WorkspaceContext, record: WorkspaceRecord): Promise<void> {
+  // Those of forks belong to the fork.
+  if (record.state === 'creating' && record.parentId === null) await undoWorkspace(context, record)
+  if (record.state === 'evicting') await backToReady(context, record)
+  if (record.state === 'evicted') await context.hearth.volumes.discard(record.volumeId)
+  if (record.state === 'deleting') await finishRemoving(context, record)
+}
+
+async function settleRepository(context: WorkspaceContext, record: RepositoryRecord): Promise<void> {
+  if (record.state === 'deleting') return await removeRepository(context, record)
+  await rm(repositoryDirectory(context, record.id), { recursive: true, force: true })
+  await context.store.repositories.move(record.id, 'failed', { reason: 'the server ended while it was cloned' })
 }
 
 /** Removes those that were made for a sandbox that has ended, and finishes removals that failed. */
@@ -34,10 +43,11 @@ export async function tidyWorkspaces(context: WorkspaceContext): Promise<void> {
   const alive = await store.workspaces.alive(bound.flatMap(({ sandboxId }) => sandboxId ?? []))
   for (const { id, tenantId, sandboxId } of bound) {
     if (sandboxId !== null && alive.has(sandboxId)) continue
-    await context.turns.of(id, async () => {
+    const remove = async (): Promise<void> => {
       const record = await store.workspaces.find(tenantId, id)
       if (record?.state === 'deleting') await finishRemoving(context, record)
       else if (record?.lifetime === 'sandbox') await removeWorkspace(context, record)
-    })
+    }
+    await guarded(context, `removing ${id}`, () => context.turns.of(id, remove))
   }
 }
