@@ -32,7 +32,10 @@ export function addCreateOptions(command: Command): Command {
     .option('--from <snapshot>', 'a copy of this snapshot, by id or name, instead of a template')
     .option('--ttl <duration>', 'it ends after this time, like 10m (default: 1h)', parseDuration)
     .option('--idle <duration>', 'pause it after this long without a call', parseDuration)
-    .option('--idle-action <action>', 'pause, hibernate or kill, with --idle')
+    .option(
+      '--idle-action <action>',
+      'pause, hibernate or kill, with --idle; where processes run that cannot be captured, hibernate pauses',
+    )
     .option('--record-files <path>', 'changes below this path are in its events too (repeatable)', collectWord)
     .option('--record-processes', 'programs that its processes execute are in its events too (gvisor, microvm)')
     .option('--workspace <word>', 'a workspace at /workspace: its id, or what a new one is made of (URL, directory)')

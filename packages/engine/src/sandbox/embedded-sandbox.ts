@@ -91,6 +91,11 @@ export class EmbeddedSandbox implements Sandbox {
     return this.#info
   }
 
+  /** What its rung can do here. */
+  get capabilities(): Capabilities {
+    return this.#capabilities
+  }
+
   /** What was written down about it, as it is now. */
   get record(): UnownedRecord {
     return { ...this.#record, info: this.#info }

@@ -7,8 +7,13 @@ import { beginOperation, settleOperation } from './transitions.ts'
 import { requireAlive } from './view.ts'
 import { takeUp } from './taking-up.ts'
 
-/** Called in turn. Does nothing to one that is paused. */
-export async function pauseSandbox(context: Context, live: LiveSandbox, cause: 'request' | 'idle'): Promise<void> {
+/** Called in turn. Does nothing to one that is paused. `reason`: why it does not hibernate, as was asked for. */
+export async function pauseSandbox(
+  context: Context,
+  live: LiveSandbox,
+  cause: 'request' | 'idle',
+  reason?: string,
+): Promise<void> {
   requireAlive(live.record)
   if (live.record.state === 'paused') return
   assertTransition(live.record.state, 'pausing')
@@ -25,7 +30,8 @@ export async function pauseSandbox(context: Context, live: LiveSandbox, cause: '
     throw error
   }
   context.step('pause:frozen')
-  const event = { type: 'sandbox.paused', data: { cause } }
+  const data = { cause, ...(reason === undefined ? {} : { reason }) }
+  const event = { type: 'sandbox.paused', data }
   live.record = await settleOperation(context, record, { operation, end: 'done', states: ['paused'], event })
   context.step('pause:done')
 }
