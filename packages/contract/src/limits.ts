@@ -80,6 +80,10 @@ export const BOUNDS = {
   maximumTtlMs: 30 * 24 * 3_600_000,
   /** Children of one fork. */
   children: 64,
+  /** Sandboxes that one answer about who was forked from whom names. */
+  lineage: 10_000,
+  /** How far up those that a living sandbox was forked from are remembered after their end. */
+  ancestors: 64,
   /** Levels of holders of grants below one that has none. */
   delegationDepth: 8,
   /** Sandboxes that a grant can speak of. */

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
-import { DEFAULT_LIMITS, newSandboxId, newSnapshotId, SANDBOX_STATES } from '@hearth/contract'
+import { BOUNDS, DEFAULT_LIMITS, newSandboxId, newSnapshotId, SANDBOX_STATES } from '@hearth/contract'
 import { expectRefusal } from '../support/expectations.ts'
+import type { SandboxRecord } from '@hearth/server/state'
 import { newSandbox, useStore, type StoreSuiteOptions } from './store-suite.ts'
 
 export function describeSandboxes(options: StoreSuiteOptions): void {
@@ -51,6 +52,7 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
       originId,
       hostId: 'host-a',
       hibernation: null,
+      restored: null,
       holder: null,
       lastActiveAt: now(),
       endedAt: null,
@@ -113,6 +115,43 @@ export function describeSandboxes(options: StoreSuiteOptions): void {
     expect(await store.sandboxes.purge(now() - 10)).toBe(0)
     expect(await store.sandboxes.purge(now())).toBe(1)
   })
+
+  it('remembers what a living sandbox was forked from, however old, up to a bound', async () => {
+    const { store, tenant, sandbox, now, advance } = fixture()
+    const owner = await tenant()
+    const end = async (record: SandboxRecord): Promise<void> => {
+      await store.sandboxes.transition(await store.sandboxes.transition(record, 'deleting'), 'deleted')
+    }
+    let last = await sandbox(owner)
+    const chain = [last]
+    for (let level = 0; level <= BOUNDS.ancestors; level++) {
+      advance(1)
+      const child = await sandbox(owner, { parentId: last.id })
+      await end(last)
+      chain.push(child)
+      last = child
+    }
+    advance(10)
+    expect(await store.sandboxes.purge(now())).toBe(1)
+    const lineage = await store.sandboxes.lineage(owner.id, last.id)
+    expect(lineage.map(({ id }) => id)).toEqual(chain.slice(1).map(({ id }) => id))
+    await end(last)
+    advance(10)
+    expect(await store.sandboxes.purge(now())).toBe(BOUNDS.ancestors + 1)
+  })
+
+  it('tells who was forked from whom up to a bound', async () => {
+    const { store, tenant, sandbox, now } = fixture()
+    const owner = await tenant()
+    const parent = await sandbox(owner)
+    await store.transaction(async (session) => {
+      for (let child = 1; child < BOUNDS.lineage; child++)
+        await session.sandboxes.insert(newSandbox(owner, now(), { parentId: parent.id }))
+    })
+    expect(await store.sandboxes.lineage(owner.id, parent.id)).toHaveLength(BOUNDS.lineage)
+    await sandbox(owner, { parentId: parent.id })
+    await expectRefusal(store.sandboxes.lineage(owner.id, parent.id), 'too_many')
+  }, 60_000)
 
   it('moves activity forwards only, without a new version', async () => {
     const { store, tenant, sandbox, now } = fixture()

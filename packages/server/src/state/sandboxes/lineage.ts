@@ -1,9 +1,10 @@
-import { HearthError } from '@hearth/contract'
+import { BOUNDS, HearthError, type SandboxId } from '@hearth/contract'
+import { sql, type RawBuilder } from 'kysely'
 import type { Database } from '../database/database.ts'
+import { ALIVE_STATES } from '../lifecycle.ts'
 import { decodeSandbox, type SandboxRecord } from './sandbox-record.ts'
 
-/** Sandboxes in one answer. */
-const MAXIMUM_NODES = 10_000
+const ALIVE = sql.raw(ALIVE_STATES.map((state) => `'${state}'`).join(', '))
 
 /**
  * A sandbox, those that it was forked of, and all forks of any of these, oldest first. One that is deleted is among them for as long as its
@@ -41,12 +42,22 @@ export async function findLineage(database: Database, tenantId: string, id: stri
     .where('tenant_id', '=', tenantId)
     .orderBy('created_at')
     .orderBy('id')
-    .limit(MAXIMUM_NODES + 1)
+    .limit(BOUNDS.lineage + 1)
     .execute()
-  if (rows.length > MAXIMUM_NODES) {
-    throw new HearthError('too_many', `more than ${MAXIMUM_NODES} sandboxes are related to ${id}`)
+  if (rows.length > BOUNDS.lineage) {
+    throw new HearthError('too_many', `more than ${BOUNDS.lineage} sandboxes are related to ${id}`)
   }
   return withoutDeadEnds(rows.map(decodeSandbox))
+}
+
+/** What living sandboxes were forked from, as far up as it is kept for each. */
+export function livingAncestry(): RawBuilder<SandboxId> {
+  return sql<SandboxId>`(with recursive ancestry(id, level) as (
+    select parent_id, 1 from sandboxes where state in (${ALIVE}) and parent_id is not null
+    union select sandboxes.parent_id, ancestry.level + 1 from ancestry
+    join sandboxes on sandboxes.id = ancestry.id
+    where sandboxes.parent_id is not null and ancestry.level < ${BOUNDS.ancestors}
+  ) select id from ancestry)`
 }
 
 function withoutDeadEnds(oldestFirst: readonly SandboxRecord[]): SandboxRecord[] {

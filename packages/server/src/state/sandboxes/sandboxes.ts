@@ -4,7 +4,7 @@ import { hasWorkingKey } from '../access/key-path.ts'
 import { ALIVE_STATES, assertTransition } from '../lifecycle.ts'
 import { compareAndSet, findSandbox, notFound, type SandboxVersion } from './compare-and-set.ts'
 import { countHoldings, type Holdings } from './holdings.ts'
-import { findLineage } from './lineage.ts'
+import { findLineage, livingAncestry } from './lineage.ts'
 import type { Page } from '../database/page.ts'
 import { listSandboxes, type ListOptions, type SandboxFilter } from './sandbox-list.ts'
 import {
@@ -162,7 +162,7 @@ export class SandboxRepository {
   }
 
   /**
-   * Removes tombstones that are older than this, and answers how many. The identifier stays unused all the same: it begins
+   * Removes tombstones that are older than this, and answers how many; those that living sandboxes were forked from stay. The identifier stays unused all the same: it begins
    * with the millisecond in which it was made.
    */
   async purge(deletedBefore: number): Promise<number> {
@@ -174,6 +174,7 @@ export class SandboxRepository {
         .where('ended_at', '<', deletedBefore)
         // What a holder has used counts for as long as anybody above it works.
         .where((where) => where.not(hasWorkingKey(this.#sources.now(), 'or above')))
+        .where('id', 'not in', livingAncestry())
         .limit(limit)
       return await this.#database.query.deleteFrom('sandboxes').where('id', 'in', old).executeTakeFirst()
     })
