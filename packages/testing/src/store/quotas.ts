@@ -37,6 +37,12 @@ export function describeQuotas(options: QuotaSuiteOptions): void {
     expect(await store.sandboxes.get(asleep.id)).toMatchObject({ hibernation })
     const held = { sandboxes: 1, cpus: 0.5, memoryBytes: limits.memoryBytes, diskBytes: 2 * limits.diskBytes }
     expect(await store.sandboxes.usage(owner.id)).toEqual({ ...held, snapshots: 0, volumes: 0 })
+    // Its processes are on the disk too, where they are kept.
+    const waking = await store.sandboxes.transition(asleep, 'waking')
+    const kept = { memory: true, reason: null } as const
+    await store.sandboxes.transition(waking, 'hibernated', { hibernation: kept })
+    const withMemory = { ...held, diskBytes: 2 * limits.diskBytes + limits.memoryBytes }
+    expect(await store.sandboxes.usage(owner.id)).toEqual({ ...withMemory, snapshots: 0, volumes: 0 })
     expect(await store.sandboxes.usage('tn_none')).toEqual({
       sandboxes: 0,
       cpus: 0,

@@ -12,7 +12,7 @@ import type { NewSandbox, SandboxRecord } from './sandbox-record.ts'
 /** What a tenant holds, in the terms of its quotas. */
 export type Usage = Quotas
 
-/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk alone. A snapshot holds what it takes until it is removed, a volume what it may take; that of a workspace counts with this. The cache of a repository holds what it takes. */
+/** A sandbox that has ended holds nothing: its disk went with its machine. One that is hibernated holds its disk, and its memory there where its processes are kept. A snapshot holds what it takes until it is removed, a volume what it may take; that of a workspace counts with this. The cache of a repository holds what it takes. */
 export async function countUsage({ query }: Database, tenantId: string): Promise<Usage> {
   const { rows } = await held(tenantId).execute(query)
   const [row] = rows
@@ -43,7 +43,8 @@ const MACHINES = sql.raw(MACHINE_STATES.map((state) => `'${state}'`).join(', '))
 function held(tenantId: string): RawBuilder<HeldRow> {
   return sql<HeldRow>`select
     count(*) as sandboxes, sum(cpus) as cpus, sum(memory_bytes) as memory, sum(disk_bytes) as disk,
-    (select sum(disk_bytes) from sandboxes where tenant_id = ${tenantId} and state = 'hibernated') as asleep,
+    (select sum(disk_bytes + case when hibernation like '{"memory":true%' then memory_bytes else 0 end)
+      from sandboxes where tenant_id = ${tenantId} and state = 'hibernated') as asleep,
     (select count(*) from snapshots where tenant_id = ${tenantId}) as snapshots,
     (select sum(bytes) from snapshots where tenant_id = ${tenantId}) as captured,
     (select count(*) from volumes where tenant_id = ${tenantId} and workspace_id is null) as volumes,
