@@ -79,6 +79,27 @@ describe('fork, diff, merge and tree', () => {
       { path: '/tmp/work/shared', change: 'changed', type: 'file', sizeBytes: 2 },
     ])
     expect(await lines('diff', left, '--since', 'template', ...work)).toContain('A        2 B /tmp/work/shared')
+    await inside(
+      left,
+      'cd /tmp/work; rm new/file; printf "\\033\\tx\\ny" > new/text; printf "a\\0b" > new/data; printf %3000s > new/large',
+    )
+    expect(await lines('diff', left, '--content', '1K', ...work)).toEqual([
+      'A          - /tmp/work/new/',
+      'A        3 B /tmp/work/new/data',
+      '  (not text)',
+      'A    2.9 KiB /tmp/work/new/large',
+      '  (larger than what was asked for)',
+      'A        5 B /tmp/work/new/text',
+      '  | \\u001b\tx',
+      '  | y',
+      expect.stringMatching(/^D .* \/tmp\/work\/old$/),
+      'M        2 B /tmp/work/shared',
+      '  | 1',
+    ])
+    expect(await hearth.json(['diff', left, '--json', '--content', '--path', '/tmp/work/shared'])).toMatchObject([
+      { path: '/tmp/work/shared', content: Buffer.from('1\n').toString('base64') },
+    ])
+    await inside(left, 'cd /tmp/work/new; rm data large text; touch file')
 
     expect(await lines('merge', id, left.slice(-6), ...work)).toHaveLength(4)
     expect(await inside(id, 'cd /tmp/work; cat shared; ls')).toBe('1\nnew\nshared\n')
@@ -98,6 +119,7 @@ describe('fork, diff, merge and tree', () => {
     expect(plain.stdout).toMatch(/^ID +STATE .*\nsb_\S+ +running +process /)
     expect(plain.stderr).toMatch(/^Files alone, no processes: .+ stood still for \d+ ms\.\n$/)
     const [child = ''] = /sb_\S+/.exec(plain.stdout) ?? []
+    expect((await hearth.run(['get', child])).stdout).toMatch(/^captured +files alone, no processes: /m)
     const grandchild = await line('fork', child, '-q')
     const other = (await client.create({ rung: 'process' })).id
     const drawn = await lines('tree', grandchild)

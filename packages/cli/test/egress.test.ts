@@ -55,6 +55,17 @@ describe('secrets and policies', () => {
       [expect.stringContaining('npm'), [443]],
     ])
     expect(shown.secrets).toEqual([{ secret: 'API_KEY', env: 'KEY' }])
+    // A fork may what its parent may, unless it is told otherwise.
+    const [same, less] = await Promise.all(
+      [[], ['--allow', 'two.example.com', '--preset', 'pypi']].map(async (options) => {
+        const forked = await hearth.json<{ children: { id: string }[] }>(['fork', id, ...options, '--json'])
+        return await hearth.json<PolicyView>(['policy', 'show', forked.children[0]?.id ?? '', '--json'])
+      }),
+    )
+    expect(same?.effective).toEqual(shown.effective)
+    expect(less?.effective.allow[0]).toMatchObject({ name: 'two.example.com' })
+    expect(JSON.stringify(less?.effective)).toContain('pypi')
+    expect(JSON.stringify(less?.effective)).not.toContain('npm')
     // The sandbox has something of the same length in its variable, and not the value.
     const inside = await hearth.run(['exec', id, '--', 'printenv', 'KEY'])
     expect(inside.stdout.trim().length).toBe(VALUE.length)
@@ -64,8 +75,8 @@ describe('secrets and policies', () => {
     const printed = await hearth.run(['policy', 'show', id])
     expect(printed.stderr).toBe('it uses the secret API_KEY\n')
     writeFileSync(again, printed.stdout)
-    const same = await hearth.json<PolicyView>(['policy', 'set', id, '--policy', again, '--json'])
-    expect(same.effective).toEqual(shown.effective)
+    const unchanged = await hearth.json<PolicyView>(['policy', 'set', id, '--policy', again, '--json'])
+    expect(unchanged.effective).toEqual(shown.effective)
     const changed = await hearth.json<PolicyView>(['policy', 'set', id, '--allow', 'two.example.com', '--json'])
     expect(changed.effective).toMatchObject({ allow: [{ name: 'two.example.com' }], deny: [] })
     expect((await hearth.run(['policy', 'show', '--preset', 'npm'])).stdout).toContain('"ports": [')

@@ -4,7 +4,7 @@ import { invocation } from '../output/invocation.ts'
 import { presentOne } from '../output/present.ts'
 import { printable } from '../output/printable.ts'
 import { Progress } from '../output/progress.ts'
-import { sandboxView } from '../output/sandbox-view.ts'
+import { restoredText, sandboxView } from '../output/sandbox-view.ts'
 import { table } from '../output/table.ts'
 import { findCreateSpec } from '../server/find-create-spec.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
@@ -21,6 +21,8 @@ export async function create(options: CreateOptions & ServerOptions): Promise<nu
       progress.stop()
       const people = (): string => table([sandboxView.header, sandboxView.row(details)])
       await presentOne(options, { id: details.id, json: details, people })
+      if (details.restored !== null && options.json !== true && options.quiet !== true)
+        process.stderr.write(`From the snapshot: ${restoredText(details.restored)}.\n`)
       if (process.stdout.isTTY && options.json !== true && options.quiet !== true) {
         process.stderr.write(`\nUse it:    ${invocation()} exec ${details.id} -- COMMAND\n`)
         process.stderr.write(`Remove it: ${invocation()} rm ${details.id}\n`)

@@ -1,5 +1,6 @@
 import type { ForkOptions as ForkRequest, ForkResult, MemoryMode, RemoteSandbox } from '@hearth/sdk'
 import { interruptible } from '../interruptible.ts'
+import { policyOf, type PolicyOptions } from '../options/policy-options.ts'
 import { withoutUndefined } from '../options/sandbox-options.ts'
 import { invocation } from '../output/invocation.ts'
 import { presentList } from '../output/present.ts'
@@ -10,7 +11,7 @@ import { writeJson } from '../output/write.ts'
 import { findSandbox } from '../server/find-sandbox.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
-export interface ForkOptions extends ServerOptions {
+export interface ForkOptions extends ServerOptions, PolicyOptions {
   readonly count?: number
   readonly memory?: MemoryMode
   readonly env?: Readonly<Record<string, string>>
@@ -48,6 +49,7 @@ async function present(made: ForkResult<RemoteSandbox>, options: ForkOptions): P
 }
 
 /** Ranges are checked by the server, which knows them. */
-function requestOf({ memory, env, meta, ttl }: ForkOptions): ForkRequest {
-  return withoutUndefined({ memory, env, metadata: meta, ttlMs: ttl })
+function requestOf(options: ForkOptions): ForkRequest {
+  const { memory, env, meta, ttl } = options
+  return withoutUndefined({ memory, env, metadata: meta, ttlMs: ttl, policy: policyOf(options) })
 }

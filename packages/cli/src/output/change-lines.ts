@@ -16,6 +16,17 @@ export function changedPaths(changes: readonly FileChange[]): string {
   return changes.map(({ path }) => `${printable(path)}\n`).join('')
 }
 
+/** What is in a file that was added or changed, each line behind a bar. */
+export function contentLines({ change, type, content }: FileChange): string {
+  if (type !== 'file' || change === 'removed') return ''
+  if (content === undefined) return '  (larger than what was asked for)\n'
+  if (content.includes(0)) return '  (not text)\n'
+  const text = new TextDecoder().decode(content)
+  if (text === '') return ''
+  const lines = (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
+  return lines.map((line) => `  | ${line.split('\t').map(printable).join('\t')}\n`).join('')
+}
+
 function sizeOf({ type, sizeBytes }: FileChange): string {
   return (type === 'directory' ? '-' : formatBytes(sizeBytes)).padStart(WIDEST_SIZE)
 }

@@ -28,7 +28,7 @@ export const sandboxView: View<SandboxDetails> = {
 
 /** All of one sandbox, a line for each fact. */
 export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: string][] {
-  const { limits, idleMs, idleAction, parent, origin, reason, expiresAt, hibernation } = sandbox
+  const { limits, idleMs, idleAction, parent, origin, reason, expiresAt, hibernation, restored } = sandbox
   const facts: [string, string | null][] = [
     ['id', sandbox.id],
     ['state', sandbox.state],
@@ -41,6 +41,7 @@ export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: str
     ['idle', idleMs === null ? null : `${idleAction ?? 'kill'} after ${formatDuration(idleMs)}`],
     ['parent', parent],
     ['origin', origin],
+    ['captured', restored === null ? null : restoredText(restored)],
     ['metadata', Object.keys(sandbox.metadata).length === 0 ? null : metadataText(sandbox.metadata)],
     ['memory', formatBytes(limits.memoryBytes)],
     ['cpus', String(limits.cpus)],
@@ -53,6 +54,11 @@ export function sandboxFacts(sandbox: SandboxDetails): [name: string, value: str
 /** What became of the processes of one that is hibernated. */
 export function sleepText({ memory, reason }: NonNullable<SandboxDetails['hibernation']>): string {
   return memory ? 'go on when it wakes' : `ended: ${printable(reason ?? '')}`
+}
+
+/** What became of the processes of the snapshot that it was made of. */
+export function restoredText({ memory, reason }: NonNullable<SandboxDetails['restored']>): string {
+  return memory ? 'its processes go on' : `files alone, no processes: ${printable(reason ?? '')}`
 }
 
 export function metadataText(metadata: Readonly<Record<string, string>>): string {

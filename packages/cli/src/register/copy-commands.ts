@@ -3,7 +3,8 @@ import type { DiffOptions } from '../commands/diff.ts'
 import type { ForkOptions } from '../commands/fork.ts'
 import type { MergeOptions } from '../commands/merge.ts'
 import { memoryOption } from '../options/memory-option.ts'
-import { collectPair, collectWord, parseCount, parseDuration } from '../options/quantity.ts'
+import { addPolicyOptions } from '../options/policy-options.ts'
+import { collectPair, collectWord, parseCount, parseDuration, parseSize } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
 
@@ -26,12 +27,13 @@ function addFork(program: Command, finish: Finish): void {
     .option('--env <KEY=VALUE>', 'an environment variable of the copies (repeatable)', collectPair)
     .option('--meta <KEY=VALUE>', "a label, besides the parent's (repeatable)", collectPair)
     .option('--ttl <duration>', "they end after this time (default: the parent's deadline)", parseDuration)
-    .action(async (id: string, options: ForkOptions) =>
-      finish(await (await import('../commands/fork.ts')).fork(id, options)),
-    )
+  addPolicyOptions(command, 'default: what the parent may').action(async (id: string, options: ForkOptions) =>
+    finish(await (await import('../commands/fork.ts')).fork(id, options)),
+  )
   examples(command, [
     'hearth fork ID',
     'hearth fork ID -n 8 --memory required --ttl 10m',
+    'hearth fork ID --allow api.github.com --preset npm',
     'for child in $(hearth fork ID -n 3 -q); do hearth exec $child -- ./try.sh; done',
   ])
 }
@@ -53,10 +55,19 @@ function addDiff(program: Command, finish: Finish): void {
     .argument('<id>', ID)
     .option('--since <point>', 'template, origin (the fork or snapshot that it came from; the default), or a snapshot')
     .option('--path <path>', 'only at or below this (repeatable)', collectWord)
+    .option(
+      '--content [size]',
+      'also what is in added and changed files of up to this size (default: 64K); as base64 with --json',
+      parseSize,
+    )
     .action(async (id: string, options: DiffOptions) =>
       finish(await (await import('../commands/diff.ts')).diff(id, options)),
     )
-  examples(command, ['hearth diff ID', 'hearth diff ID --since template --path /etc --path /srv'])
+  examples(command, [
+    'hearth diff ID',
+    'hearth diff ID --since template --path /etc --path /srv',
+    'hearth diff ID --content 1M',
+  ])
 }
 
 function addMerge(program: Command, finish: Finish): void {

@@ -70,6 +70,8 @@ export const sandboxViewSchema = z
     volumes: z.array(z.object({ volume: z.string(), path: z.string(), readOnly: z.boolean() })),
     /** While it is hibernated: whether its processes go on when it wakes, or why not. */
     hibernation: z.object({ memory: z.boolean(), reason: z.string().nullable() }).nullable(),
+    /** Of one that was made of a snapshot or forked: whether the processes that were captured go on in it, or why not. */
+    restored: z.object({ memory: z.boolean(), reason: z.string().nullable() }).nullable(),
     /** Why it ended or failed. */
     reason: z.string().nullable(),
   })

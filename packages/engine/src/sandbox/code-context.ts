@@ -36,6 +36,8 @@ export interface CodeContextOptions {
   readonly sandbox: Pick<Sandbox, 'spawn' | 'attach'>
   /** An interpreter that goes on in a copy of the sandbox that it was started in. */
   readonly captured: CapturedInterpreter | null
+  /** That sandbox, or other copies of it, may go on too. */
+  readonly copied: boolean
   /** No cell begins before this resolves. */
   readonly mayBegin: () => Promise<void>
   readonly onProblem: OnProblem
@@ -49,6 +51,8 @@ export class CodeContext {
   #cell: CellOutput | null = null
   /** Of the cell that runs. */
   #mark: string | null = null
+  /** Its next cell is the first one after it was copied. */
+  #copied = false
   /** Its request, until it is whole on its way to the interpreter. */
   #writing: Promise<void> | null = null
   /** Up to here the interpreter's output was read. */
@@ -100,7 +104,8 @@ export class CodeContext {
       void inBackground('ending a cell that was given up', () => this.#endCell(process, cell), onProblem)
     limits.signal?.addEventListener('abort', abort, { once: true })
     try {
-      this.#write(process, INTERPRETERS[this.#options.language].request(mark, code))
+      this.#write(process, INTERPRETERS[this.#options.language].request(mark, code, this.#copied))
+      this.#copied = false
       const ended = await Promise.race([cell.done.then(() => null), exit])
       assertNotAborted(limits.signal)
       return { ...cell.result(ended), durationMs: performance.now() - started, timedOut, oom: ended?.oom ?? false }
@@ -134,6 +139,7 @@ export class CodeContext {
     const captured = this.#captured
     const taken = captured === null ? null : await this.#takeUp(captured)
     this.#captured = null
+    this.#copied = taken !== null && this.#options.copied
     if (taken !== null) return taken
     const { command, program } = INTERPRETERS[this.#options.language]
     if (program !== command[0]) await this.#requireProgram(program)

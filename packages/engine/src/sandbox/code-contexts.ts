@@ -29,24 +29,31 @@ const optionsSchema = z.strictObject({
   onEvent: z.custom<(event: CodeEvent) => void>((value) => typeof value === 'function').optional(),
 })
 
+/** Interpreters that go on in a sandbox. `copied`: it is a copy of the one that they were started in, and not that one itself after its sleep. */
+export interface CapturedInterpreters {
+  readonly captured: readonly CapturedInterpreter[]
+  readonly copied: boolean
+}
+
 /** The interpreters of one sandbox, by language and context name; each keeps its state between cells. */
 export class CodeContexts {
   readonly #sandbox: Pick<Sandbox, 'spawn' | 'attach'>
   readonly #capabilities: Capabilities
   readonly #contexts = new Map<string, CodeContext>()
   readonly #onProblem: OnProblem
+  readonly #copied: boolean
   #still: Promise<void> = Promise.resolve()
 
-  /** `captured`: interpreters that go on in this sandbox, which is a copy of the one that they were started in. */
   constructor(
     sandbox: Pick<Sandbox, 'spawn' | 'attach'>,
     capabilities: Capabilities,
-    captured: readonly CapturedInterpreter[],
+    { captured, copied }: CapturedInterpreters,
     onProblem: OnProblem,
   ) {
     this.#sandbox = sandbox
     this.#onProblem = onProblem
     this.#capabilities = capabilities
+    this.#copied = copied
     for (const interpreter of captured) this.#open(interpreter.language, interpreter.context, interpreter)
   }
 
@@ -87,7 +94,8 @@ export class CodeContexts {
   #open(language: CodeLanguage, context: string, captured: CapturedInterpreter | null): CodeContext {
     const mayBegin = (): Promise<void> => this.#still
     const onProblem = this.#onProblem
-    const entry = new CodeContext({ language, sandbox: this.#sandbox, captured, mayBegin, onProblem })
+    const copied = this.#copied
+    const entry = new CodeContext({ language, sandbox: this.#sandbox, captured, copied, mayBegin, onProblem })
     this.#contexts.set(keyOf(language, context), entry)
     return entry
   }

@@ -2,10 +2,12 @@ import {
   BOUNDS,
   HearthError,
   isAtLeast,
+  memoryOutcome,
   memoryRefused,
   type createFromSchema,
   type Limits,
   type MemoryMode,
+  type MemoryOutcome,
   type Rung,
 } from '@hearth/contract'
 import type { z } from 'zod'
@@ -88,16 +90,27 @@ function withVolumes(snapshot: StoredSnapshot, { volumes = [], memory }: Spec): 
   const has = volumes.map(({ path }) => path)
   if (manifest.memory === null || (had.length === has.length && had.every((path) => has.includes(path))))
     return snapshot
-  if (memory !== 'required') return withMemory(snapshot, 'none')
   const places = had.length === 0 ? 'no volumes' : `volumes at ${had.join(', ')} alone`
-  throw memoryRefused(`its processes had ${places}`)
+  const reason = `its processes had ${places}`
+  if (memory === 'required') throw memoryRefused(reason)
+  return memory === 'none' ? snapshot : filesOf(snapshot, reason)
 }
 
 /** As much of a snapshot as is wanted; `memory_unsupported` when there is less. */
 export function withMemory(snapshot: StoredSnapshot, mode: MemoryMode): StoredSnapshot {
   const { manifest } = snapshot
   if (mode === 'required' && manifest.memory === null) throw memoryRefused(`snapshot ${snapshot.id} has files only`)
-  return mode === 'none' ? { ...snapshot, manifest: { ...manifest, memory: null, interpreters: [] } } : snapshot
+  return mode === 'none' && manifest.memory !== null ? filesOf(snapshot, 'files alone were asked for') : snapshot
+}
+
+function filesOf(snapshot: StoredSnapshot, filesAlone: string): StoredSnapshot {
+  return { ...snapshot, manifest: { ...snapshot.manifest, memory: null, interpreters: [] }, filesAlone }
+}
+
+/** Whether the processes of a snapshot go on in what is made of it; null without a snapshot. */
+export function restoredFrom(from: StoredSnapshot | null): MemoryOutcome | null {
+  if (from === null) return null
+  return memoryOutcome(from.manifest.memory !== null, from.filesAlone ?? `snapshot ${from.id} has files only`)
 }
 
 /** Without what is undefined, which would hide a default. */

@@ -1,8 +1,9 @@
+import type { MemoryOutcome } from '@hearth/contract'
 import type { Capabilities } from '../drivers/driver.ts'
 import type { OnProblem } from '../host/in-background.ts'
 import type { Machine } from '../machine/machine.ts'
-import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import type { Captures } from './captures.ts'
+import type { CapturedInterpreters } from './code-contexts.ts'
 import type { SandboxNetwork } from './sandbox-network.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 
@@ -24,6 +25,8 @@ export interface EmbeddedSandboxOptions {
   readonly captures: Captures
   readonly paused: boolean
   readonly network: SandboxNetwork
+  /** Of one that was made of a snapshot. */
+  readonly restored: MemoryOutcome | null
   /** Of `runCode`, that go on in it. */
-  readonly interpreters: readonly CapturedInterpreter[]
+  readonly interpreters: CapturedInterpreters
 }

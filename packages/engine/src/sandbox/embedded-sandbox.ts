@@ -50,13 +50,18 @@ import { Turns } from './turns.ts'
 export class EmbeddedSandbox implements Sandbox {
   readonly id: SandboxId
   readonly files: Files
+  /** What its rung can do here. */
+  readonly capabilities: Capabilities
+  /** Resolves once, when the machine is gone, also when it is killed. Never after a release. */
+  readonly ended: Promise<MachineEnd>
+  /** Whether the processes of the snapshot that it was made of go on in it. Null for a template, and when it was adopted. */
+  readonly restored: MemoryOutcome | null
   /** What programs its processes execute, and how they end. Only with the capability `processRecord`. */
   readonly watchProcesses: Machine['watchProcesses']
   readonly #machine: Machine
   readonly #owner: SandboxOwner
   readonly #contexts: CodeContexts
   readonly #deadline: Deadline
-  readonly #capabilities: Capabilities
   readonly #captures: Captures
   readonly #network: SandboxNetwork
   /** Of pauses, resumes, captures and other policies. */
@@ -67,20 +72,21 @@ export class EmbeddedSandbox implements Sandbox {
 
   constructor(options: EmbeddedSandboxOptions) {
     const { record, machine, capabilities, owner, captures, paused, interpreters } = options
-    const { info } = record
     this.#record = record
     this.#network = options.network
-    this.#info = info
-    this.#capabilities = capabilities
+    this.restored = options.restored
+    this.#info = record.info
+    this.capabilities = capabilities
     this.#captures = captures
     this.#paused = paused
     this.#machine = machine
     this.#owner = owner
-    this.id = info.id
+    this.id = record.info.id
     this.files = machine.files
-    this.watchProcesses = processWatcher(machine, capabilities, info.driver, () => this.#requireRunning())
+    this.watchProcesses = processWatcher(machine, capabilities, record.info.driver, () => this.#requireRunning())
     this.#contexts = new CodeContexts(this, capabilities, interpreters, owner.onProblem)
-    this.#deadline = new Deadline(info.expiresAt, () => this.kill(), owner.onProblem)
+    this.#deadline = new Deadline(record.info.expiresAt, () => this.kill(), owner.onProblem)
+    this.ended = machine.ended
     void machine.ended.then(() => {
       this.#deadline.cancel()
       if (this.#info.state !== 'hibernated') this.#info = { ...this.#info, state: 'ended' }
@@ -89,11 +95,6 @@ export class EmbeddedSandbox implements Sandbox {
 
   get info(): SandboxInfo {
     return this.#info
-  }
-
-  /** What its rung can do here. */
-  get capabilities(): Capabilities {
-    return this.#capabilities
   }
 
   /** What was written down about it, as it is now. */
@@ -120,7 +121,7 @@ export class EmbeddedSandbox implements Sandbox {
     const spec = processSpec(command, options)
     const { policy } = options
     if (policy !== undefined) {
-      requireNarrowing(this.#capabilities, this.#info.driver)
+      requireNarrowing(this.capabilities, this.#info.driver)
       await this.#turns.take(() => this.#network.expect(this.#machine, policy))
     }
     return await this.#machine.spawn(spec, options.signal)
@@ -188,16 +189,11 @@ export class EmbeddedSandbox implements Sandbox {
     return this.#paused
   }
 
-  /** Resolves once, when the machine is gone, also when it is killed. Never after a release. */
-  get ended(): Promise<MachineEnd> {
-    return this.#machine.ended
-  }
-
   /** Stops all processes where they are. Deadlines go on. Idempotent. */
   pause(): Promise<void> {
     return this.#turns.take(async () => {
       if (this.#paused) return
-      if (!this.#capabilities.pause)
+      if (!this.capabilities.pause)
         throw new HearthError('capability_unsupported', `${this.#info.driver} cannot pause a sandbox`)
       await this.#machine.pause()
       this.#paused = true
@@ -234,7 +230,6 @@ export class EmbeddedSandbox implements Sandbox {
     return await this.#captures.comparisons.merge(this, child, options)
   }
 
-  /** How its changes are found. */
   get changes(): ChangeSource {
     // Files that lie on the host are there also while it is paused.
     if (this.#machine.changes.kind !== 'captured') this.#requireRunning()
@@ -251,7 +246,7 @@ export class EmbeddedSandbox implements Sandbox {
   }
 
   async #capture(...wanted: Parameters<Capturable['capture']>): ReturnType<Capturable['capture']> {
-    if (!this.#capabilities.snapshots)
+    if (!this.capabilities.snapshots)
       throw new HearthError('capability_unsupported', `${this.#info.driver} cannot capture a sandbox`)
     return await this.#contexts.still(async (interpreters) => ({
       ...(await this.#machine.capture(...wanted)),
@@ -262,7 +257,7 @@ export class EmbeddedSandbox implements Sandbox {
   /** Ends its machine once `work` has written down all that it is; from the capture on nothing happens in it, and when `work` fails it goes on. */
   sleep<Value>(work: (capture: Capturable['capture']) => Promise<Value>): Promise<Value> {
     return this.#turns.take(async () => {
-      const pauses = this.#capabilities.pause && !this.#paused
+      const pauses = this.capabilities.pause && !this.#paused
       const before = this.#paused
       if (pauses) await this.#machine.pause()
       this.#paused = true

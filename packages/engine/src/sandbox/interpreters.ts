@@ -8,13 +8,13 @@ export interface Interpreter {
   readonly program: string
   /** An interrupt ends the cell that runs, and nothing else. */
   readonly interruptible: boolean
-  /** The line that asks for one cell. */
-  request(mark: string, code: string): string
+  /** The line that asks for one cell. `copied`: before it, random numbers become others than those of the sandbox that this one is a copy of. */
+  request(mark: string, code: string, copied: boolean): string
 }
 
 const source = (file: string): string => readFileSync(new URL(`interpreters/${file}`, import.meta.url), 'utf8')
 const PYTHON = ['python-display.py', 'python-charts.py', 'python-commands.py', 'python.py'].map(source).join('\n')
-const asJson = (mark: string, code: string): string => `${JSON.stringify({ mark, code })}\n`
+const asJson = (mark: string, code: string, copied: boolean): string => `${JSON.stringify({ mark, code, copied })}\n`
 const encoded =
   (encoding: 'base64' | 'hex') =>
   (mark: string, code: string): string =>

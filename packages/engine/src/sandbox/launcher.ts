@@ -17,7 +17,7 @@ import type { Pool } from '../pool/pool.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 import type { Captures } from './captures.ts'
-import type { Basis } from './create-from.ts'
+import { restoredFrom, type Basis } from './create-from.ts'
 import { EmbeddedSandbox } from './embedded-sandbox.ts'
 import { SandboxNetwork, type NetworkSpec } from './sandbox-network.ts'
 import {
@@ -164,8 +164,12 @@ export class Launcher {
       captures: this.#owner.captures,
       paused: options.paused ?? false,
       network,
+      restored: restoredFrom(options.captured ?? null),
       // Without memory they have ended with their sandbox.
-      interpreters: manifest === undefined || manifest.memory === null ? [] : manifest.interpreters,
+      interpreters: {
+        captured: manifest === undefined || manifest.memory === null ? [] : manifest.interpreters,
+        copied: manifest?.kind !== 'hibernation',
+      },
       owner: {
         changed: (changed) => writeRecord(directory, changed),
         ended: async () => {

@@ -94,4 +94,6 @@ export interface StoredSnapshot {
   readonly manifest: SnapshotManifest
   /** While it is being taken: the subvolume that it is taken of, which stands still and is as good. */
   readonly still?: string
+  /** Why the processes that were captured in it are left out. */
+  readonly filesAlone?: string
 }

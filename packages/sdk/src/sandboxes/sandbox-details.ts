@@ -19,6 +19,8 @@ export interface SandboxDetails extends Omit<SandboxInfo, 'state' | 'expiresAt'>
   readonly idleAction: IdleAction | null
   /** While it is hibernated: whether its processes go on when it wakes, or why not. */
   readonly hibernation: { readonly memory: boolean; readonly reason: string | null } | null
+  /** Of one that was made of a snapshot or forked: whether the processes that were captured go on in it, or why not. */
+  readonly restored: { readonly memory: boolean; readonly reason: string | null } | null
   /** Why it ended or failed. */
   readonly reason: string | null
 }
@@ -36,6 +38,7 @@ export function sandboxDetails(view: SandboxView): SandboxDetails {
     parent: view.parent as SandboxId | null,
     origin: (view.origin ?? null) as SnapshotId | null,
     hibernation: view.hibernation ?? null,
+    restored: view.restored ?? null,
     volumes: (view.volumes ?? []).map((mount) => ({ ...mount, volume: mount.volume as VolumeId })),
     createdAt: new Date(view.createdAt),
     expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt),

@@ -146,6 +146,7 @@ export function view(more: object = {}): object {
     idleMs: null,
     idleAction: null,
     hibernation: null,
+    restored: null,
     parent: null,
     metadata: {},
     limits: { cpus: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1, outputBytes: 1, wallTimeMs: 1 },

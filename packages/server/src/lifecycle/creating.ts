@@ -139,13 +139,14 @@ async function launch(
   context.step('create:launched')
   const expiresAt = await settleDeadline(live.record, machine)
   const { rung, driver, template, limits } = machine.info
+  const { restored } = machine
   live.record = await settleOperation(context, live.record, {
     operation,
     end: 'done',
     states: ['running'],
     // The lifetime counts from here: a template may have been built before.
-    patch: { rung, driver, template, limits, ...(live.record.persistent ? {} : { expiresAt }) },
-    event: { type: 'sandbox.running', data: { rung, driver } },
+    patch: { rung, driver, template, limits, restored, ...(live.record.persistent ? {} : { expiresAt }) },
+    event: { type: 'sandbox.running', data: { rung, driver, ...restored } },
   })
   await attachMachine(context, live, machine)
   context.step('create:done')

@@ -1,4 +1,4 @@
-import { HearthError, type ForkRequest, type ForkResult } from '@hearth/contract'
+import { HearthError, memoryOutcome, type ForkRequest, type ForkResult } from '@hearth/contract'
 import type { EmbeddedSandbox } from '@hearth/engine'
 import type { Caller } from '../control-plane.ts'
 import { insertForked, ownVolumes, withOwnVolumes } from '../volumes/fork-volumes.ts'
@@ -129,7 +129,8 @@ async function settleFork(
       if (info === undefined) throw new HearthError('internal', 'the engine made fewer children than it said')
       const { rung, driver, template, limits, origin } = info
       const expiresAt = deadlines[index] ?? info.expiresAt.getTime()
-      const patch = { rung, driver, template, limits, originId: origin, expiresAt }
+      const restored = memoryOutcome(memory, reason)
+      const patch = { rung, driver, template, limits, originId: origin, expiresAt, restored }
       const record = await session.sandboxes.transition(child.record, 'running', patch)
       await session.events.append(eventOf(record, 'sandbox.running', { operation: operation.id, rung, driver }))
       for (const volume of ownVolumes(record)) await session.volumes.move(volume, 'creating', 'ready')

@@ -19,6 +19,7 @@ export function toView(record: SandboxRecord): SandboxView {
     limits: record.limits,
     volumes: (record.spec.volumes ?? []).map((mount) => ({ ...mount, readOnly: mount.readOnly ?? false })),
     hibernation: record.hibernation,
+    restored: record.restored,
     reason: record.endReason,
   }
 }

@@ -50,7 +50,7 @@ it('brings a database of before snapshots up to date', async () => {
   }
   using before = new DatabaseSync(database.path)
   before.exec(`drop index sandboxes_by_origin_id; alter table sandboxes drop column origin_id;
-    alter table sandboxes drop column hibernation;
+    alter table sandboxes drop column hibernation; alter table sandboxes drop column restored;
     drop index snapshots_by_tenant_id_name; drop index snapshots_by_host_id_state;
     alter table snapshots drop column name; alter table snapshots drop column state; alter table snapshots drop column host_id;
     delete from kysely_migration where name > '002';

@@ -32,7 +32,24 @@ function report(error) {
   writeAll(2, `${util.inspect(error)}\n`)
 }
 
-async function answer({ mark, code }) {
+/** The state of `Math.random` cannot be set anew: another copy of this process would draw the same numbers. */
+function renewRandomness() {
+  const words = new Uint32Array(1024)
+  let next = words.length
+  const draw = () => {
+    if (next === words.length) {
+      const source = fs.openSync('/dev/urandom')
+      fs.readSync(source, words)
+      fs.closeSync(source)
+      next = 0
+    }
+    return words[next++]
+  }
+  Math.random = () => ((draw() >>> 5) * 2 ** 26 + (draw() >>> 6)) / 2 ** 53
+}
+
+async function answer({ mark, code, copied }) {
+  if (copied) renewRandomness()
   const result = await run(code)
   // Pipes are written synchronously by Node on Linux, so that what the cell wrote is already out.
   writeAll(2, `\x1e${mark}\n`)

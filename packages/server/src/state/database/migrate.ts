@@ -12,6 +12,7 @@ import { volumes } from '../migrations/011-volumes.ts'
 import { workspaces } from '../migrations/012-workspaces.ts'
 import { grants } from '../migrations/013-grants.ts'
 import { templates } from '../migrations/014-templates.ts'
+import { restored } from '../migrations/015-restored.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -27,6 +28,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '012-workspaces': workspaces,
   '013-grants': grants,
   '014-templates': templates,
+  '015-restored': restored,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

@@ -51,11 +51,11 @@ export interface SandboxesTable {
   idle_action: IdleAction | null
   persistent: number
   parent_id: string | null
-  /** The snapshot that it was made of, or the point at which it was forked. */
   origin_id: string | null
   host_id: string | null
-  /** While it is hibernated: whether its processes are kept, or why not. */
+  /** While it is hibernated, and of one that was made of a snapshot: whether processes go on, or why not. */
   hibernation: Json<unknown> | null
+  restored: Json<unknown> | null
   last_active_at: number
   ended_at: number | null
   end_reason: string | null

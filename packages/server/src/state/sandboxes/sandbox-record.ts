@@ -48,6 +48,8 @@ export interface SandboxRecord {
   readonly hostId: string | null
   /** While it is hibernated: whether its processes go on when it wakes, or why not. */
   readonly hibernation: MemoryOutcome | null
+  /** Of one that was made of a snapshot or forked: whether the processes that were captured go on in it, or why not. */
+  readonly restored: MemoryOutcome | null
   readonly lastActiveAt: number
   readonly endedAt: number | null
   readonly endReason: string | null
@@ -89,6 +91,7 @@ export interface SandboxPatch {
   readonly idle?: { readonly ms: number; readonly action: IdleAction } | null
   readonly hostId?: string | null
   readonly hibernation?: MemoryOutcome | null
+  readonly restored?: MemoryOutcome | null
   readonly lastActiveAt?: number
   readonly endedAt?: number | null
   readonly endReason?: string | null
@@ -114,6 +117,7 @@ export function decodeSandbox(row: Selectable<SandboxesTable>): SandboxRecord {
     originId: row.origin_id as SnapshotId | null,
     hostId: row.host_id,
     hibernation: row.hibernation === null ? null : (JSON.parse(row.hibernation) as MemoryOutcome),
+    restored: row.restored === null ? null : (JSON.parse(row.restored) as MemoryOutcome),
     lastActiveAt: row.last_active_at,
     endedAt: row.ended_at,
     endReason: row.end_reason,
@@ -140,6 +144,7 @@ export function encodeNewSandbox(input: NewSandbox, id: string, now: number): In
     origin_id: input.originId ?? null,
     host_id: input.hostId ?? null,
     hibernation: null,
+    restored: null,
     last_active_at: now,
     ended_at: null,
     end_reason: null,
@@ -150,7 +155,7 @@ export function encodeNewSandbox(input: NewSandbox, id: string, now: number): In
 
 export function encodePatch(patch: SandboxPatch): Partial<Insertable<SandboxesTable>> {
   const { originId, rung, driver, template, limits, expiresAt, idle, hostId, hibernation } = patch
-  const { lastActiveAt, endedAt, endReason } = patch
+  const { restored, lastActiveAt, endedAt, endReason } = patch
   return {
     ...(patch.spec === undefined ? {} : { spec: JSON.stringify(patch.spec) }),
     ...(originId === undefined ? {} : { origin_id: originId }),
@@ -162,6 +167,7 @@ export function encodePatch(patch: SandboxPatch): Partial<Insertable<SandboxesTa
     ...(idle === undefined ? {} : encodeIdle(idle)),
     ...(hostId === undefined ? {} : { host_id: hostId }),
     ...(hibernation === undefined ? {} : { hibernation: hibernation && JSON.stringify(hibernation) }),
+    ...(restored === undefined ? {} : { restored: restored && JSON.stringify(restored) }),
     ...(lastActiveAt === undefined ? {} : { last_active_at: lastActiveAt }),
     ...(endedAt === undefined ? {} : { ended_at: endedAt }),
     ...(endReason === undefined ? {} : { end_reason: endReason }),
