@@ -7,6 +7,9 @@ import { Hearth } from '../hearth.ts'
 import { configOf, layer } from '../templates/oci/test-registry/images.ts'
 import { makeTar } from '../templates/tar/make-tar.ts'
 import { Demand } from './demand.ts'
+import type { Prepared } from '../sandbox/launcher.ts'
+import type { Outfit } from '../sandbox/sandbox-network.ts'
+import { MOST_SHAPES } from './pool.ts'
 import { poolSettings, type PoolOptions } from './pool-options.ts'
 
 const MiB = 1024 ** 2
@@ -97,6 +100,32 @@ describe('the pool', () => {
     expect(waiting()).toEqual([])
     await hearth.pool.fill()
     expect(hearth.pool.report()).toMatchObject({ memoryBytes: 0, waiting: 0 })
+  })
+
+  it('forgets the shapes that were asked for first, beyond a number', async () => {
+    await using hearth = open({ quietMs: 3_600_000 })
+    await using sandbox = await hearth.create(SPEC)
+    const { record } = sandbox
+    const driver = {
+      name: 'never',
+      rung: 'process',
+      launchUnclaimed: () => Promise.reject(new Error('nobody waits here')),
+    }
+    const asked = Array.from({ length: MOST_SHAPES + 6 }, (_, index) => 64 * MiB + index)
+    for (const memoryBytes of asked) {
+      const limits = { ...DEFAULT_LIMITS, memoryBytes }
+      const prepared = {
+        driver,
+        probe: { label: 'never' },
+        template: { kind: 'host', name: 'host', digest: '' },
+        limits,
+        from: null,
+        volumes: [],
+      }
+      expect(await hearth.pool.claim(prepared as unknown as Prepared, record, {} as Outfit)).toBeNull()
+    }
+    const known = hearth.pool.report().shapes.map(({ limits }) => limits.memoryBytes)
+    expect(known).toEqual(asked.slice(-MOST_SHAPES).toReversed())
   })
 
   it('gives up machines that nobody asks for', async () => {

@@ -13,7 +13,7 @@ import { WaitingMachine } from './waiting-machine.ts'
 /** How often it is looked at what waits for too long. */
 const CARE_MS = 15_000
 /** Clients choose limits, and images; those that nobody has asked for lately are forgotten beyond this many. */
-const MOST_SHAPES = 64
+export const MOST_SHAPES = 64
 /** When memory was short, so much more than is low must be there before another machine is started. */
 const RECOVERED = 1.25
 

@@ -127,27 +127,23 @@ export function describeMemory(suite: ForkSuite): void {
     expect(await parent.runCode('x')).toMatchObject({ text: '41' })
   })
 
-  suite.withMemory(
-    'interpreters draw other random numbers in each child, and after a sleep go on',
-    90_000,
-    async (parent) => {
-      await parent.runCode('import random\nrandom.seed(1)')
-      const node = (await parent.exec('command -v node')).exitCode === 0
-      if (node) await parent.runCode('Math.random()', { language: 'javascript' })
-      const { children } = await parent.fork(2, { memory: 'required' })
-      await using copies = new Copies(children)
-      const everybody = [parent, ...copies.all]
-      const draw = async (sandbox: Sandbox): Promise<(string | null)[]> => [
-        (await sandbox.runCode('random.random()')).text,
-        node ? (await sandbox.runCode('Math.random()', { language: 'javascript' })).text : null,
-      ]
-      const drawn = await Promise.all(everybody.map(draw))
-      for (const index of node ? [0, 1] : [0]) expect(new Set(drawn.map((numbers) => numbers[index])).size).toBe(3)
-      expect(drawn.flat()).not.toContain(undefined)
-      // Only a copy is told: a generator with a seed goes on in the parent as if nothing had been.
-      expect(drawn[0]?.[0]).toBe('0.13436424411240122')
-    },
-  )
+  suite.withMemory('interpreters draw other random numbers in each child', 90_000, async (parent) => {
+    await parent.runCode('import random\nrandom.seed(1)')
+    const node = (await parent.exec('command -v node')).exitCode === 0
+    if (node) await parent.runCode('Math.random()', { language: 'javascript' })
+    const { children } = await parent.fork(2, { memory: 'required' })
+    await using copies = new Copies(children)
+    const everybody = [parent, ...copies.all]
+    const draw = async (sandbox: Sandbox): Promise<(string | null)[]> => [
+      (await sandbox.runCode('random.random()')).text,
+      node ? (await sandbox.runCode('Math.random()', { language: 'javascript' })).text : null,
+    ]
+    const drawn = await Promise.all(everybody.map(draw))
+    for (const index of node ? [0, 1] : [0]) expect(new Set(drawn.map((numbers) => numbers[index])).size).toBe(3)
+    expect(drawn.flat()).not.toContain(undefined)
+    // Only a copy is told: a generator with a seed goes on in the parent as if nothing had been.
+    expect(drawn[0]?.[0]).toBe('0.13436424411240122')
+  })
 
   suite.withMemory('connections of the parent are reset in the child', 60_000, async (parent) => {
     await using server = await parent.spawn(['python3', '-c', ECHO])
