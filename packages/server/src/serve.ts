@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { HearthError, type Policy } from '@hearth/contract'
 import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
+import type { DialectListening } from './dialects/dialect.ts'
 import { Builds } from './dialects/builds/builds.ts'
 import { e2bDialect, type E2bOptions } from './dialects/e2b/e2b-dialect.ts'
 import { RootPreparation } from './dialects/builds/root-preparation.ts'
@@ -15,7 +16,8 @@ import { createServer } from './http/server.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './lifecycle/local-control-plane.ts'
 import { engineOptions } from './record/engine-options.ts'
 import { runService } from './runs/run-service.ts'
-import { openState } from './open-state.ts'
+import { openState, type State } from './open-state.ts'
+import type { Store } from './state/index.ts'
 import { otlpFromEnvironment, type OtlpOptions } from './record/otlp-exporter.ts'
 
 export const DEFAULT_PORT = 7070
@@ -79,11 +81,11 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     logger.warn({ event: 'lifecycle.problem', what, err: error })
   const telemetry = options.telemetry ?? otlpFromEnvironment(process.env)
   const { database } = options
-  const kept = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
+  const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
   const { store, records, exporter, onEvents } = await openState({
     home,
     database,
-    keep: kept,
+    keep,
     telemetry,
     logger,
     onProblem,
@@ -94,14 +96,9 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const hearth = new Hearth({ pool: {}, ...engineOptions(store, records, inside), onProblem, ...options.engine, home })
   const plane = await LocalControlPlane.open({ ...options.lifecycle, store, hearth, records, onProblem })
   undo.defer(() => plane.close())
-  const path = join(home, 'key')
-  const keep = (token: string): Promise<void> => replacePrivately(path, `${token}\n`)
-  const made = await ensureOperatorKey(store, { keep, ...(options.newKey === true ? { anew: true } : {}) })
-  if (made !== null) logger.warn({ event: 'server.key_made', reason: made.reason, path })
+  const firstKey = await makeKey(home, store, options.newKey === true, logger)
   const linkSecret = await keptSecret(join(home, 'link-secret'))
-  const { e2b, pandastack, policy = null } = options.dialects ?? {}
-  const { sandboxes, webhooks } = store
-  const buildFiles = join(home, 'build-files')
+  const { policy = null } = options.dialects ?? {}
   const builds = new Builds(plane, store.templateBuilds, { policy, logger })
   const roots = new RootPreparation(hearth, logger)
   const endBuilds = async (): Promise<void> => void (await Promise.all([roots.close(), builds.close()]))
@@ -117,12 +114,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     inside,
     ready: () => store.ping(),
     linkSecret,
-    dialects: [
-      ...(e2b === undefined
-        ? []
-        : [e2bDialect(e2b, { secret: linkSecret, sandboxes, webhooks, builds, roots, policy, buildFiles, onEvents })]),
-      ...(pandastack === undefined ? [] : [pandastackDialect(pandastack, { builds, roots, policy, sandboxes })]),
-    ],
+    dialects: dialectsOf(options, { linkSecret, store, builds, roots, home, onEvents }),
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.previewDomain === undefined ? {} : { previewDomain: options.previewDomain }),
@@ -138,8 +130,38 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await plane.close()
     await exporter?.close()
   }
-  const firstKey = made === null ? null : { token: made.token, reason: made.reason, path }
   return { url: server.url, dialects: server.dialects, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
+}
+
+interface DialectParts {
+  readonly linkSecret: Uint8Array
+  readonly store: Store
+  readonly builds: Builds
+  readonly roots: RootPreparation
+  readonly home: string
+  readonly onEvents: State['onEvents']
+}
+
+function dialectsOf({ dialects = {} }: ServeOptions, parts: DialectParts): DialectListening[] {
+  const { linkSecret: secret, store, builds, roots, home, onEvents } = parts
+  const { sandboxes, webhooks } = store
+  const { e2b, pandastack, policy = null } = dialects
+  const buildFiles = join(home, 'build-files')
+  const speaking: DialectListening[] = []
+  if (e2b !== undefined)
+    speaking.push(e2bDialect(e2b, { secret, sandboxes, webhooks, builds, roots, policy, buildFiles, onEvents }))
+  if (pandastack !== undefined) speaking.push(pandastackDialect(pandastack, { builds, roots, policy, sandboxes }))
+  return speaking
+}
+
+/** The key that this start has to make, if any, where the command line looks for it. */
+async function makeKey(home: string, store: Store, anew: boolean, logger: Logger): Promise<Server['firstKey']> {
+  const path = join(home, 'key')
+  const made = await ensureOperatorKey(store, { anew, keep: (token) => replacePrivately(path, `${token}\n`) })
+  if (made === null) return null
+  const { token, reason } = made
+  logger.warn({ event: 'server.key_made', reason, path })
+  return { token, reason, path }
 }
 
 /** What is not found out here, the first create finds out, and reports. */
