@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import { ensureStore, Hearth, removeStore, type EmbeddedSandbox } from '@hearth/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ladder, templateFor } from './support/ladder.ts'
+import { shareTemplate } from './support/small-store.ts'
 
 const MiB = 1024 * 1024
 const root = process.getuid?.() === 0
@@ -21,12 +22,7 @@ afterAll(() => shared.dispose())
 async function smallHome(storeSize: string): Promise<Hearth> {
   const home = mkdtempSync(join(tmpdir(), 'hearth-full-'))
   const hearth = new Hearth({ home, spareKeepers: 0 })
-  mkdirSync(join(home, 'cache'))
-  if (rungs.some(({ template }) => template !== 'host')) {
-    symlinkSync(shared.paths.templates, join(home, 'templates'))
-    for (const name of readdirSync(shared.paths.cache))
-      symlinkSync(join(shared.paths.cache, name), join(home, 'cache', name))
-  }
+  for (const { template } of rungs.slice(-1)) if (template !== 'host') await shareTemplate(home, template)
   await ensureStore(hearth.paths, { ...process.env, HEARTH_STORE_SIZE: storeSize })
   return hearth
 }
