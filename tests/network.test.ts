@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import type { RecordEntry, Secret } from '@hearth/contract'
-import { Hearth } from '@hearth/engine'
+import type { RecordEntry, Sandbox, Secret } from '@hearth/contract'
+import { Hearth, type HearthOptions } from '@hearth/engine'
 import { describeNetwork, startServers } from '@hearth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { CertificateAuthority } from '../packages/engine/src/gateway/tls/authority.ts'
@@ -24,7 +24,7 @@ function entriesOf(sandbox: string): RecordEntry[] {
   return entries
 }
 
-const hearth = new Hearth({
+const options: HearthOptions = {
   secrets: async (name) => (name === secret.name ? secret : null),
   recorder: (sandbox) => ({ add: (entry) => entriesOf(sandbox).push(entry) }),
   gateway: {
@@ -34,7 +34,8 @@ const hearth = new Hearth({
     },
     extraRoots: [authority.certificate],
   },
-})
+}
+const hearth = new Hearth(options)
 
 for (const { rung, probe } of await ladder(hearth)) {
   if (!probe.available) {
@@ -82,6 +83,62 @@ for (const rung of (['process', 'container'] as const).filter((name) => wanted?.
     }
     expect(text).toMatch(/^reads\n((ConnectionResetError|OSError)\n)+reads\n$/)
     await running.kill()
+  })
+}
+
+/** Asks again and again, with the secret and the authorities that it found when it was started, and writes down the last answer. */
+const ASKER = `
+import http.client, os, ssl, sys, time
+context = ssl.create_default_context(cafile=os.environ['SSL_CERT_FILE'])
+token = os.environ['TOKEN']
+while True:
+    try:
+        connection = http.client.HTTPSConnection('secret.example', int(sys.argv[1]), timeout=5, context=context)
+        connection.request('GET', '/', headers={'authorization': 'Bearer ' + token})
+        said = connection.getresponse().read().decode()
+    except Exception as error: said = type(error).__name__
+    open('/tmp/saying', 'w').write(said)
+    os.rename('/tmp/saying', '/tmp/said')
+    time.sleep(0.1)
+`
+
+for (const { rung, probe } of await ladder(hearth)) {
+  if (rung !== 'process' && rung !== 'gvisor') continue
+  const goesOn = `a program goes on with its secret and its opened TLS after a restart and a wake (${rung})`
+  test.skipIf(!probe.available)(goesOn, { timeout: 180_000 }, async () => {
+    if (!probe.available) return
+    const template = templateFor(probe) === 'host' ? 'host' : 'code-interpreter'
+    const first = new Hearth({ ...options, home: hearth.paths.home, spareKeepers: 0, pool: false })
+    const allow = [{ name: 'secret.example', ports: [servers.secureWeb], addresses: ['127.0.0.0/8'] }]
+    const made = await first.create({ rung, template, policy: { allow }, secrets: [{ secret: 'TOKEN' }] })
+    const placeholder = (await made.exec('printf %s "$TOKEN"')).stdout
+    await (await made.spawn(['python3', '-c', ASKER, String(servers.secureWeb)])).detach()
+    // The server says what it was sent, which comes back with the placeholder in the place of the value.
+    const asks = async (sandbox: Sandbox): Promise<void> => {
+      await sandbox.exec('rm -f /tmp/said')
+      const said = async (): Promise<string> => (await sandbox.exec('cat /tmp/said')).stdout
+      await expect.poll(said, { timeout: 30_000 }).toBe(`GET / Bearer ${placeholder}`)
+      expect(servers.lastHeaders()['authorization']).toBe(`Bearer ${secret.value}`)
+    }
+    await asks(made)
+    await first.release()
+    let sandbox = await hearth.adopt(made.id)
+    await asks(sandbox)
+    expect((await sandbox.exec('printf %s "$TOKEN"')).stdout).toBe(placeholder)
+    if (probe.capabilities.memory) {
+      expect(await sandbox.hibernate({ memory: 'required' })).toMatchObject({ memory: true })
+      sandbox = await hearth.wake(made.id)
+      await asks(sandbox)
+    }
+    const { children } = await sandbox.fork(1, { memory: 'none' })
+    const [child] = children
+    if (child === undefined) throw new Error('there is no child')
+    expect((await child.exec('printf %s "$TOKEN"')).stdout).not.toBe(placeholder)
+    await sandbox.kill()
+    const url = `https://secret.example:${servers.secureWeb}/`
+    await child.exec(`curl -s --max-time 20 -H "authorization: Bearer ${placeholder}" ${url}`)
+    expect(servers.lastHeaders()['authorization']).toBe(`Bearer ${placeholder}`)
+    await child.kill()
   })
 }
 

@@ -20,6 +20,8 @@ export interface SandboxGatewayOptions {
   readonly dialer: Dialer
   readonly recorder: Recorder
   readonly extraRoots: readonly string[]
+  /** The authority that the sandbox trusts already; without it one is made when it is first needed. */
+  readonly authority?: CertificateAuthority | null
   /** Takes connections to its own Hearth; null for a sandbox without one. */
   readonly ownHearth: ((connection: Duplex) => void) | null
 }
@@ -46,6 +48,7 @@ export class SandboxGateway implements GuestCalls {
     const { secrets, dialer, recorder, extraRoots, policy, ownHearth } = options
     this.#options = options
     this.#policy = policy
+    this.#authority = options.authority ? Promise.resolve(options.authority) : null
     this.#machine = GatewayScope.ofMachine(() => this.#policy, ownHearth !== null)
     this.#context = {
       policy: () => this.#machine.verdicts,

@@ -91,9 +91,13 @@ export class Launcher {
     const network = await SandboxNetwork.create(record, this.#owner.gateway)
     const outfit = await network.outfit()
     const claimed = await this.#owner.pool.claim(prepared, record, outfit, options.signal)
-    if (claimed !== null) return await this.own(record, driver, claimed, { network })
+    if (claimed !== null) {
+      await network.keepIn(sandboxDirectory(this.#paths.sandboxes, record.info.id))
+      return await this.own(record, driver, claimed, { network })
+    }
     const directory = makeSandboxDirectory(this.#paths.sandboxes, record)
     try {
+      await network.keepIn(directory)
       const volumes = await this.#attach(record)
       const machine = await driver.launch({ ...this.#request(record, template, from, options), ...outfit, volumes })
       return await this.own(record, driver, machine, { captured: from, network })
@@ -112,7 +116,8 @@ export class Launcher {
     options: { readonly signal?: AbortSignal; readonly answered: (record: UnownedRecord) => Promise<UnownedRecord> },
   ): Promise<EmbeddedSandbox> {
     using _underWay = this.#owner.pool.enter()
-    const network = await SandboxNetwork.create(record, this.#owner.gateway)
+    const directory = sandboxDirectory(this.#paths.sandboxes, record.info.id)
+    const network = await SandboxNetwork.again(record, this.#owner.gateway, directory)
     const request = this.#request(record, template, from, options)
     const volumes = await this.#attach(record)
     const machine = await driver.launch({ ...request, ...(await network.outfit()), volumes })
@@ -156,7 +161,7 @@ export class Launcher {
     const directory = sandboxDirectory(this.#paths.sandboxes, record.info.id)
     const manifest = options.captured?.manifest
     const { onProblem } = this.#owner
-    const network = options.network ?? (await SandboxNetwork.create(record, this.#owner.gateway))
+    const network = options.network ?? (await SandboxNetwork.again(record, this.#owner.gateway, directory))
     const sandbox: EmbeddedSandbox = new EmbeddedSandbox({
       record,
       machine,

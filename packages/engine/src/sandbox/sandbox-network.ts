@@ -12,7 +12,9 @@ import type { GatewayOptions } from '../gateway/gateway-options.ts'
 import { CompiledPolicy } from '../gateway/policy/compiled-policy.ts'
 import { SandboxGateway } from '../gateway/sandbox-gateway.ts'
 import { SandboxSecrets } from '../gateway/secrets/sandbox-secrets.ts'
+import { CertificateAuthority } from '../gateway/tls/authority.ts'
 import type { Machine, MachineNetwork } from '../machine/machine.ts'
+import { readNetworkKeys, writeNetworkKeys, type NetworkKeys } from './kept-network.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 import { trustVariables } from './trust-variables.ts'
 
@@ -40,15 +42,23 @@ export class SandboxNetwork {
   /** What its commands find, and no value of which is worth anything elsewhere. */
   readonly #placeholders: Readonly<Record<string, string>>
   readonly #gateway: SandboxGateway
+  readonly #secrets: SandboxSecrets
   readonly #limits: Limits
   /** The machine was told, and must be told of changes. */
   #told = false
+  /** Where its keys are kept for its later lives; null until there is such a place. */
+  #directory: string | null
+  /** What is written there has an authority. */
+  #authorityKept: boolean
   /** It was taken up while it was paused, and does not know of this network yet. */
   #waits = false
 
-  private constructor(record: UnownedRecord, options: GatewayOptions, found: readonly Secret[]) {
+  private constructor(record: UnownedRecord, options: GatewayOptions, found: readonly Secret[], kept: Kept | null) {
     const { info, configuration, network } = record
-    const secrets = new SandboxSecrets(found)
+    const secrets = new SandboxSecrets(found, new Map(Object.entries(kept?.placeholders ?? {})))
+    this.#secrets = secrets
+    this.#directory = kept?.directory ?? null
+    this.#authorityKept = (kept?.authority ?? null) !== null
     this.#limits = info.limits
     this.#environment = configuration.environment
     const { ownHearth } = options
@@ -60,15 +70,32 @@ export class SandboxNetwork {
       dialer: new Dialer(options.gateway?.resolve),
       recorder: options.recorder?.(info.id) ?? { add: () => undefined },
       extraRoots: options.gateway?.extraRoots ?? [],
+      authority: kept?.authority ?? null,
       ownHearth: serve === null ? null : (connection) => serve(info.id, connection),
     })
   }
 
-  /** With placeholders and an authority of its own, that no other sandbox and no earlier life of this one has. */
+  /** Of a new sandbox, also of a copy: with placeholders and an authority that no other sandbox has. */
   static async create(record: UnownedRecord, options: GatewayOptions): Promise<SandboxNetwork> {
-    const { id } = record.info
-    const names = new Set(record.network.secrets.map(({ secret }) => secret))
-    return new SandboxNetwork(record, options, await Promise.all([...names].map((name) => find(name, id, options))))
+    return new SandboxNetwork(record, options, await secretsOf(record, options), null)
+  }
+
+  /** Of one that was there before, with what its programs hold. */
+  static async again(record: UnownedRecord, options: GatewayOptions, directory: string): Promise<SandboxNetwork> {
+    const [found, kept] = await Promise.all([secretsOf(record, options), keptIn(directory)])
+    const network = new SandboxNetwork(record, options, found, kept)
+    await network.keepIn(directory)
+    return network
+  }
+
+  /** From now on what its programs hold is written down here. */
+  async keepIn(directory: string): Promise<void> {
+    this.#directory = directory
+    const { opens } = this.#gateway
+    if (!opens && this.#secrets.empty) return
+    const authority = opens ? await (await this.#gateway.authority()).keep() : null
+    this.#authorityKept = authority !== null
+    writeNetworkKeys(directory, { placeholders: this.#secrets.placeholders, authority })
   }
 
   /** For a machine that is being made. */
@@ -81,6 +108,8 @@ export class SandboxNetwork {
     }
     if (empty && !this.#told) return { environment }
     this.#told = true
+    // Nothing trusts an authority that is not written down, except in a sandbox that is still being made.
+    if (opens && !this.#authorityKept && this.#directory !== null) await this.keepIn(this.#directory)
     const authority = opens ? (await this.#gateway.authority()).certificate : ''
     return { environment, network: { gateway: this.#gateway, authority } }
   }
@@ -117,6 +146,24 @@ export class SandboxNetwork {
   close(): void {
     this.#gateway.close()
   }
+}
+
+interface Kept {
+  readonly directory: string
+  readonly placeholders: NetworkKeys['placeholders']
+  readonly authority: CertificateAuthority | null
+}
+
+async function keptIn(directory: string): Promise<Kept | null> {
+  const keys = readNetworkKeys(directory)
+  if (keys === null) return null
+  const authority = keys.authority === null ? null : await CertificateAuthority.restore(keys.authority)
+  return { directory, placeholders: keys.placeholders, authority }
+}
+
+async function secretsOf({ info, network }: UnownedRecord, options: GatewayOptions): Promise<Secret[]> {
+  const names = new Set(network.secrets.map(({ secret }) => secret))
+  return await Promise.all([...names].map((name) => find(name, info.id, options)))
 }
 
 /** By variable. */

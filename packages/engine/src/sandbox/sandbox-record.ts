@@ -16,6 +16,7 @@ import {
 import { z } from 'zod'
 import type { OnProblem } from '../host/in-background.ts'
 import { ownIdentity, type ProcessIdentity } from '../host/process-identity.ts'
+import { KEPT_NETWORK_FILES } from './kept-network.ts'
 import type { NetworkSpec } from './sandbox-network.ts'
 import type { SnapshotManifest } from '../store/snapshot-manifest.ts'
 
@@ -165,10 +166,11 @@ export function isAsleep(directory: string): boolean {
   }
 }
 
-/** Removes all that is in the directory of a sandbox, and itself; the record of one that sleeps stays. */
+/** Removes all that is in the directory of a sandbox, and itself; the record of one that sleeps stays, with the keys of its network. */
 export async function clearDirectory(directory: string): Promise<void> {
   if (!isAsleep(directory)) return await rm(directory, { recursive: true, force: true })
-  const names = (await readdir(directory)).filter((name) => name !== FILE)
+  const kept: readonly string[] = [FILE, ...KEPT_NETWORK_FILES]
+  const names = (await readdir(directory)).filter((name) => !kept.includes(name))
   await Promise.all(names.map((name) => rm(join(directory, name), { recursive: true, force: true })))
 }
 

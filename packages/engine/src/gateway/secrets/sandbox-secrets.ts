@@ -14,10 +14,18 @@ export class SandboxSecrets {
   readonly scrubber: Scrubber
   readonly watch: PlaceholderWatch
 
-  constructor(secrets: readonly Secret[]) {
-    this.all = secrets.map((secret) => ({ ...secret, placeholder: newPlaceholder(secret.value) }))
+  /** `kept`: placeholders that the sandbox has already, by the names of their secrets. */
+  constructor(secrets: readonly Secret[], kept: ReadonlyMap<string, string> = new Map()) {
+    this.all = secrets.map((secret) => ({
+      ...secret,
+      placeholder: kept.get(secret.name) ?? newPlaceholder(secret.value),
+    }))
     this.scrubber = new Scrubber(this.all)
     this.watch = new PlaceholderWatch(this.all)
+  }
+
+  get placeholders(): Record<string, string> {
+    return Object.fromEntries(this.all.map(({ name, placeholder }) => [name, placeholder]))
   }
 
   get empty(): boolean {

@@ -10,21 +10,29 @@ import {
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
+  X509Certificate,
   X509CertificateGenerator,
-  type X509Certificate,
 } from '@peculiar/x509'
+
+/** An authority outside this process: PEM, and the key as PKCS #8 in base64. */
+export interface KeptAuthority {
+  readonly certificate: string
+  readonly key: string
+}
 
 const DAY_MS = 24 * 3_600_000
 /** Longer than any sandbox lives. */
 const VALID_MS = 60 * DAY_MS
+/** One with less time left is not taken up again. */
+const LEFT_MS = 35 * DAY_MS
 /** A sandbox's clock may be behind. */
 const BEFORE_MS = DAY_MS
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 const LEAVES = 256
 
 /**
- * The certificate authority of one sandbox. Its key never leaves this process and signs for this sandbox alone, so that no other
- * sandbox and nobody outside has a reason to trust it.
+ * The certificate authority of one sandbox. Its key never leaves the host and signs for this sandbox alone, so that no other sandbox and
+ * nobody outside has a reason to trust it.
  */
 export class CertificateAuthority {
   /** PEM, for the sandbox's trust store. */
@@ -62,9 +70,23 @@ export class CertificateAuthority {
         await SubjectKeyIdentifierExtension.create(keys.publicKey),
       ],
     })
-    const exported = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', leafKeys.privateKey)).toString('base64')
-    const leafKey = `-----BEGIN PRIVATE KEY-----\n${exported}\n-----END PRIVATE KEY-----\n`
-    return new CertificateAuthority(authority, keys.privateKey, leafKeys, leafKey)
+    return new CertificateAuthority(authority, keys.privateKey, leafKeys, await pemOf(leafKeys.privateKey))
+  }
+
+  /** The same again, for programs that trust it already. Null when it is too old: its sandbox needs another one. */
+  static async restore({ certificate, key }: KeptAuthority): Promise<CertificateAuthority | null> {
+    const authority = new X509Certificate(certificate)
+    if (authority.notAfter.getTime() - Date.now() < LEFT_MS) return null
+    const [signing, leafKeys] = await Promise.all([
+      webcrypto.subtle.importKey('pkcs8', Buffer.from(key, 'base64'), ALGORITHM, true, ['sign']),
+      newKeys(),
+    ])
+    return new CertificateAuthority(authority, signing, leafKeys, await pemOf(leafKeys.privateKey))
+  }
+
+  /** What `restore` needs. */
+  async keep(): Promise<KeptAuthority> {
+    return { certificate: this.certificate, key: await exported(this.#signingKey) }
   }
 
   /** What a server of this name shows; made once. The oldest go when there are many. */
@@ -101,6 +123,14 @@ export class CertificateAuthority {
     })
     return createSecureContext({ cert: certificate.toString('pem'), key: this.#leafKey, minVersion: 'TLSv1.2' })
   }
+}
+
+async function exported(key: webcrypto.CryptoKey): Promise<string> {
+  return Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64')
+}
+
+async function pemOf(key: webcrypto.CryptoKey): Promise<string> {
+  return `-----BEGIN PRIVATE KEY-----\n${await exported(key)}\n-----END PRIVATE KEY-----\n`
 }
 
 function newKeys(): Promise<webcrypto.CryptoKeyPair> {

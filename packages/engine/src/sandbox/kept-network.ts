@@ -1,0 +1,47 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { KeptAuthority } from '../gateway/tls/authority.ts'
+
+/** What programs of a sandbox hold of its network, and must find again after a restart of the host and when they wake. */
+export interface NetworkKeys {
+  /** By the name of the secret. Of no worth to anybody but this sandbox. */
+  readonly placeholders: Readonly<Record<string, string>>
+  /** The authority that it trusts, with the key. */
+  readonly authority: KeptAuthority | null
+}
+
+const keysSchema = z.object({
+  placeholders: z.record(z.string(), z.string()),
+  authority: z.object({ certificate: z.string(), key: z.string() }).nullable(),
+})
+
+const KEYS_FILE = 'network-keys.json'
+
+/** What stays in the directory of a sandbox that sleeps. */
+export const KEPT_NETWORK_FILES = [KEYS_FILE] as const
+
+/** Null when there are none, and when a crash has damaged them: then there are new ones. */
+export function readNetworkKeys(directory: string): NetworkKeys | null {
+  return keysSchema.safeParse(readJson(join(directory, KEYS_FILE))).data ?? null
+}
+
+/** For the owner of the home alone, whose directory nobody else can enter either. */
+export function writeNetworkKeys(directory: string, keys: NetworkKeys): void {
+  writeJson(join(directory, KEYS_FILE), keys)
+}
+
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
+/** In one step: microseconds, and less than the way through the thread pool. */
+function writeJson(path: string, value: unknown): void {
+  writeFileSync(`${path}.new`, JSON.stringify(value), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
