@@ -1,4 +1,5 @@
 import { Hearth } from '@hearth/engine'
+import { systemResolve } from '@hearth/engine/dial'
 import { startBenchServers } from '../gateway/bench-servers.ts'
 import { Recorder, type BenchReport } from '../report/bench-report.ts'
 import type { Measurement, Target } from '../report/row.ts'
@@ -29,7 +30,8 @@ export async function runGatewayLoad(options: BenchOptions = {}): Promise<BenchR
   await using servers = await startBenchServers()
   await using hearth = new Hearth({
     ...(options.home === undefined ? {} : { home: options.home }),
-    gateway: { resolve: async () => ['127.0.0.1'], extraRoots: [servers.certificate] },
+    // Every name leads to the loopback, by the host's own resolver.
+    gateway: { resolve: () => systemResolve('localhost'), extraRoots: [servers.certificate] },
   })
   const context = { hearth, servers, size: options.quick === true ? QUICK : FULL }
   const recorder = new Recorder()

@@ -1,5 +1,6 @@
 import { isAtLeast, RUNGS, type Secret } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
+import { systemResolve } from '@hearth/engine/dial'
 import { Recorder, type BenchReport } from '../report/bench-report.ts'
 import type { Measurement } from '../report/row.ts'
 import { contextFor, type BenchOptions } from '../run-bench.ts'
@@ -23,7 +24,8 @@ export async function runGatewayBench(options: BenchOptions = {}): Promise<Bench
   await using hearth = new Hearth({
     ...(options.home === undefined ? {} : { home: options.home }),
     secrets: async () => TOKEN,
-    gateway: { resolve: async () => ['127.0.0.1'], extraRoots: [servers.certificate] },
+    // Every name leads to the loopback, by the host's own resolver.
+    gateway: { resolve: () => systemResolve('localhost'), extraRoots: [servers.certificate] },
   })
   const progress = options.progress ?? (() => undefined)
   if (proxy === null)

@@ -122,6 +122,10 @@ export const BOUNDS = {
   gatewayNames: 1024,
   /** Connections out of one sandbox at one time; a policy may say fewer. */
   gatewayConnections: 1024,
+  /** Lookups of names by the host: for how long, for how long an answer is good, and how many for one sandbox at one time. */
+  lookupMs: 5000,
+  lookupKeptMs: 1500,
+  lookupsAtOnce: 2,
   /** When a connection that stays open is written down, and how often how much has passed in it. */
   connectionOpenedMs: 1000,
   connectionProgressMs: 60_000,

@@ -4,6 +4,7 @@ import { HearthError, OWN_HEARTH_NAME, type Recorder, type Refusal } from '@hear
 import { AheadDial } from './dial/ahead-dial.ts'
 import { ConnectionRecord, type Protocol } from './connection-record.ts'
 import type { Dialer } from './dial/dialer.ts'
+import { recordedMessage } from './dial/dial-refused.ts'
 import { mayDial } from './dial/may-dial.ts'
 import { dialOwnHearth } from './dial/own-hearth.ts'
 import { firstLineWatch, readOpening, type Opening } from './first-bytes.ts'
@@ -220,7 +221,7 @@ export class GatewayConnection implements Meter {
       this.refuse({
         allowed: false,
         refusal: (error.context as { refusal?: Refusal }).refusal ?? 'address_not_public',
-        message: error.message,
+        message: recordedMessage(error),
       })
     }
     return error instanceof Error ? error.message : String(error)

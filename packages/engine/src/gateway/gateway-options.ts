@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { Recorder, SandboxId, Secret } from '@hearth/contract'
-import type { Resolve } from './dial/dialer.ts'
+import type { Resolve } from './dial/lookups.ts'
 
 /** What the gateways of all sandboxes of one Hearth share. */
 export interface GatewayOptions {

@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { HearthError } from '@hearth/contract'
+import { errorBody } from '../http/refusal.ts'
+import { recordedMessage } from './dial-refused.ts'
 import { Dialer } from './dialer.ts'
 
 describe('the dialer', () => {
@@ -36,6 +39,15 @@ describe('the dialer', () => {
       })
     },
   )
+
+  it('says where a name leads in the record alone', async () => {
+    const refused = await new Dialer(async () => ['10.1.2.3'])
+      .dial('a.test', port, { addresses: [] })
+      .catch((error: unknown) => error)
+    if (!HearthError.isInstance(refused)) throw new Error('it was dialed')
+    expect(errorBody(refused).toString()).not.toContain('10.1.2.3')
+    expect(recordedMessage(refused)).toContain('10.1.2.3')
+  })
 
   it('tries the next address, and asks for the name once only', async () => {
     let asked = 0

@@ -1,11 +1,10 @@
 import { lookup } from 'node:dns/promises'
-import { HearthError, type Refusal } from '@hearth/contract'
+import { HearthError } from '@hearth/contract'
 import { DATA_FRAME_BYTES } from '../../link/bulk-buffers.ts'
 import { LeanSocket } from '../../link/lean-socket.ts'
+import { dialRefused } from './dial-refused.ts'
+import { Lookups, type Resolve } from './lookups.ts'
 import { mayDial } from './may-dial.ts'
-
-/** The addresses of a name. */
-export type Resolve = (name: string) => Promise<readonly string[]>
 
 export interface DialOptions {
   /** Networks that are not public and may be dialed nevertheless. */
@@ -21,21 +20,21 @@ const ADDRESSES = 8
 
 /** Resolves a name, keeps the addresses that may be dialed, and dials those: what was checked is what is connected to. */
 export class Dialer {
-  readonly #resolve: Resolve
+  readonly #lookups: Lookups
 
   constructor(resolve: Resolve = systemResolve) {
-    this.#resolve = resolve
+    this.#lookups = new Lookups(resolve)
   }
 
   async dial(name: string, port: number, options: DialOptions): Promise<LeanSocket> {
-    const found = await this.#resolve(name).catch((cause: unknown) => {
-      throw dialRefused('name_not_found', `${name} has no address`, cause)
-    })
+    const found = await this.#lookups.addressesOf(name)
     const usable = found.filter((address) => mayDial(address, options.addresses))
     if (usable.length === 0) {
       throw found.length === 0
         ? dialRefused('name_not_found', `${name} has no address`)
-        : dialRefused('address_not_public', `${name} leads to ${found.slice(0, 3).join(', ')}, which is not public`)
+        : dialRefused('address_not_public', `${name} leads to an address that is not public`, {
+            detail: found.slice(0, 3).join(', '),
+          })
     }
     let last: unknown = null
     for (const address of usable.slice(0, ADDRESSES)) {
@@ -53,7 +52,7 @@ export class Dialer {
 }
 
 /** As the host itself would, /etc/hosts included. */
-async function systemResolve(name: string): Promise<readonly string[]> {
+export async function systemResolve(name: string): Promise<readonly string[]> {
   return (await lookup(name, { all: true, order: 'ipv4first' })).map(({ address }) => address)
 }
 
@@ -76,8 +75,4 @@ function connectTo(host: string, port: number, signal: AbortSignal | undefined):
     resolve(socket)
   })
   return promise
-}
-
-function dialRefused(refusal: Refusal, message: string, cause?: unknown): HearthError {
-  return new HearthError('egress_refused', message, { cause, context: { refusal } })
 }

@@ -1,2 +1,3 @@
-export { Dialer, type Resolve } from './dialer.ts'
+export { Dialer, systemResolve } from './dialer.ts'
+export type { Resolve } from './lookups.ts'
 export { mayDial } from './may-dial.ts'

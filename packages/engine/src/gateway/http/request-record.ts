@@ -1,5 +1,6 @@
 import type { HearthError } from '@hearth/contract'
 import type { InspectedConnection } from '../connection.ts'
+import { recordedMessage } from '../dial/dial-refused.ts'
 import { refusalOf } from './refusal.ts'
 
 const METHOD_LENGTH = 32
@@ -34,7 +35,7 @@ export function recordRefusal(connection: InspectedConnection, error: HearthErro
     port,
     process,
     refusal: refusalOf(error) ?? 'malformed',
-    message: error.message.slice(0, MESSAGE_LENGTH),
+    message: recordedMessage(error).slice(0, MESSAGE_LENGTH),
     ...(request === null ? {} : shown(request)),
   })
 }
