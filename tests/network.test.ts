@@ -86,6 +86,33 @@ for (const rung of (['process', 'container'] as const).filter((name) => wanted?.
   })
 }
 
+test.skipIf(!(wanted?.includes('process') ?? true))(
+  'what is used of a budget stays used after a restart and a wake, and in a fork',
+  { timeout: 120_000 },
+  async () => {
+    const first = new Hearth({ ...options, home: hearth.paths.home, spareKeepers: 0, pool: false })
+    const allow = [{ name: 'web.example', ports: [servers.web], addresses: ['127.0.0.0/8'] }]
+    const made = await first.create({ rung: 'process', policy: { allow, budgets: { connections: 2 } } })
+    const ask = async (sandbox: Sandbox): Promise<number | null> =>
+      (await sandbox.exec(`curl -s --max-time 20 http://web.example:${servers.web}/`)).exitCode
+    expect([await ask(made), await ask(made)]).toEqual([0, 0])
+    await first.release()
+    const again = await hearth.adopt(made.id)
+    expect(await ask(again)).not.toBe(0)
+    const { children } = await again.fork(1)
+    for (const child of children) {
+      expect(await ask(child)).not.toBe(0)
+      await child.kill()
+    }
+    await again.hibernate()
+    const awake = await hearth.wake(made.id)
+    expect(await ask(awake)).not.toBe(0)
+    await awake.setPolicy({ allow, budgets: { connections: 3 } })
+    expect([await ask(awake), await ask(awake)]).toEqual([0, expect.any(Number)])
+    await awake.kill()
+  },
+)
+
 /** Asks again and again, with the secret and the authorities that it found when it was started, and writes down the last answer. */
 const ASKER = `
 import http.client, os, ssl, sys, time

@@ -1,12 +1,32 @@
 import { BOUNDS, type Budgets } from '@hearth/contract'
 import type { Refused } from './policy/compiled-policy.ts'
 
+/** What was used of the network, and stays used for as long as the sandbox is there. */
+export interface NetworkUse {
+  readonly sentBytes: number
+  readonly receivedBytes: number
+  readonly connections: number
+}
+
+const NOTHING: NetworkUse = { sentBytes: 0, receivedBytes: 0, connections: 0 }
+
 /** What one sandbox has used of the network so far. */
 export class Budget {
-  #sentBytes = 0
-  #receivedBytes = 0
-  #connections = 0
+  #sentBytes: number
+  #receivedBytes: number
+  #connections: number
   #open = 0
+
+  /** `before`: in its earlier lives, or by the sandbox that it is a copy of. */
+  constructor(before: NetworkUse = NOTHING) {
+    this.#sentBytes = before.sentBytes
+    this.#receivedBytes = before.receivedBytes
+    this.#connections = before.connections
+  }
+
+  get used(): NetworkUse {
+    return { sentBytes: this.#sentBytes, receivedBytes: this.#receivedBytes, connections: this.#connections }
+  }
 
   /** Counts a connection in; or says why there may be no other one. */
   begin(limits: Budgets): Refused | null {

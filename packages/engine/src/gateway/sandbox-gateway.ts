@@ -3,7 +3,7 @@ import { nameMatches, type Recorder } from '@hearth/contract'
 import type { Channel, ChannelHandlers } from '../link/channel.ts'
 import type { GuestCalls } from '../link/guest-channels.ts'
 import type { Messages } from '../link/messages.gen.ts'
-import { Budget } from './budget.ts'
+import { Budget, type NetworkUse } from './budget.ts'
 import type { Dialer } from './dial/dialer.ts'
 import { GatewayConnection, type Destination, type GatewayContext } from './gateway-connection.ts'
 import { GuestStream, type Meter } from './guest-stream.ts'
@@ -20,6 +20,8 @@ export interface SandboxGatewayOptions {
   readonly dialer: Dialer
   readonly recorder: Recorder
   readonly extraRoots: readonly string[]
+  /** What it has used of its budgets before. */
+  readonly used?: NetworkUse
   /** The authority that the sandbox trusts already; without it one is made when it is first needed. */
   readonly authority?: CertificateAuthority | null
   /** Takes connections to its own Hearth; null for a sandbox without one. */
@@ -38,7 +40,7 @@ export class SandboxGateway implements GuestCalls {
   readonly #machine: GatewayScope
   /** Networks of commands, by the number of the command. */
   readonly #scopes = new Map<number, GatewayScope>()
-  readonly #budget = new Budget()
+  readonly #budget: Budget
   readonly #connections = new Set<GatewayConnection>()
   #policy: CompiledPolicy
   #authority: Promise<CertificateAuthority> | null = null
@@ -48,6 +50,7 @@ export class SandboxGateway implements GuestCalls {
     const { secrets, dialer, recorder, extraRoots, policy, ownHearth } = options
     this.#options = options
     this.#policy = policy
+    this.#budget = new Budget(options.used)
     this.#authority = options.authority ? Promise.resolve(options.authority) : null
     this.#machine = GatewayScope.ofMachine(() => this.#policy, ownHearth !== null)
     this.#context = {
@@ -64,6 +67,11 @@ export class SandboxGateway implements GuestCalls {
   /** Nothing can be reached, so that the sandbox needs no resolver. */
   get empty(): boolean {
     return this.#policy.empty && this.#options.ownHearth === null
+  }
+
+  /** What it has used so far, its earlier lives included. */
+  get used(): NetworkUse {
+    return this.#budget.used
   }
 
   get policy(): CompiledPolicy {

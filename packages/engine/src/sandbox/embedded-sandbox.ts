@@ -63,7 +63,7 @@ export class EmbeddedSandbox implements Sandbox {
   readonly #contexts: CodeContexts
   readonly #deadline: Deadline
   readonly #captures: Captures
-  readonly #network: SandboxNetwork
+  readonly network: SandboxNetwork
   /** Of pauses, resumes, captures and other policies. */
   readonly #turns = new Turns(() => requireThere(this.#info))
   #record: UnownedRecord
@@ -73,7 +73,7 @@ export class EmbeddedSandbox implements Sandbox {
   constructor(options: EmbeddedSandboxOptions) {
     const { record, machine, capabilities, owner, captures, paused, interpreters } = options
     this.#record = record
-    this.#network = options.network
+    this.network = options.network
     this.restored = options.restored
     this.#info = record.info
     this.capabilities = capabilities
@@ -122,7 +122,7 @@ export class EmbeddedSandbox implements Sandbox {
     const { policy } = options
     if (policy !== undefined) {
       requireNarrowing(this.capabilities, this.#info.driver)
-      await this.#turns.take(() => this.#network.expect(this.#machine, policy))
+      await this.#turns.take(() => this.network.expect(this.#machine, policy))
     }
     return await this.#machine.spawn(spec, options.signal)
   }
@@ -177,10 +177,10 @@ export class EmbeddedSandbox implements Sandbox {
   setPolicy(policy: Policy): Promise<void> {
     return this.#turns.take(async () => {
       this.#requireRunning()
-      this.#network.setPolicy(policy)
+      this.network.setPolicy(policy)
       this.#record = { ...this.#record, network: { ...this.#record.network, policy } }
       this.#owner.changed(this.record)
-      await this.#network.tell(this.#machine)
+      await this.network.tell(this.#machine)
     })
   }
 
@@ -206,7 +206,7 @@ export class EmbeddedSandbox implements Sandbox {
       if (!this.#paused) return
       await this.#machine.resume()
       this.#paused = false
-      await this.#network.resumed(this.#machine)
+      await this.network.resumed(this.#machine)
     })
   }
 

@@ -161,6 +161,7 @@ function describeChild(
     },
     expiresAt: ttlMs === undefined ? info.expiresAt : new Date(Date.now() + ttlMs),
     metadata: { ...info.metadata, ...options.metadata, ...own?.metadata },
+    used: parent.network.used,
     // What was given to one is not multiplied by copying it.
     network: { ...network, policy: own?.policy ?? options.policy ?? network.policy, ownHearth: false },
   }

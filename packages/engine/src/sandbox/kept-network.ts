@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { NetworkUse } from '../gateway/budget.ts'
 import type { KeptAuthority } from '../gateway/tls/authority.ts'
 
 /** What programs of a sandbox hold of its network, and must find again after a restart of the host and when they wake. */
@@ -16,10 +17,13 @@ const keysSchema = z.object({
   authority: z.object({ certificate: z.string(), key: z.string() }).nullable(),
 })
 
+const useSchema = z.object({ sentBytes: z.number(), receivedBytes: z.number(), connections: z.number() })
+
 const KEYS_FILE = 'network-keys.json'
+const USE_FILE = 'network-use.json'
 
 /** What stays in the directory of a sandbox that sleeps. */
-export const KEPT_NETWORK_FILES = [KEYS_FILE] as const
+export const KEPT_NETWORK_FILES = [KEYS_FILE, USE_FILE] as const
 
 /** Null when there are none, and when a crash has damaged them: then there are new ones. */
 export function readNetworkKeys(directory: string): NetworkKeys | null {
@@ -29,6 +33,20 @@ export function readNetworkKeys(directory: string): NetworkKeys | null {
 /** For the owner of the home alone, whose directory nobody else can enter either. */
 export function writeNetworkKeys(directory: string, keys: NetworkKeys): void {
   writeJson(join(directory, KEYS_FILE), keys)
+}
+
+/** Null when nothing was written, or a crash has damaged it. */
+export function readNetworkUse(directory: string): NetworkUse | null {
+  return useSchema.safeParse(readJson(join(directory, USE_FILE))).data ?? null
+}
+
+/** Of a sandbox that is gone nothing is written any more. */
+export function writeNetworkUse(directory: string, use: NetworkUse): void {
+  try {
+    writeJson(join(directory, USE_FILE), use)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
 }
 
 function readJson(path: string): unknown {

@@ -9,6 +9,7 @@ import {
   type VolumeMount,
 } from '@hearth/contract'
 import type { AttachedVolume, Driver, LaunchRequest, Probe } from '../drivers/driver.ts'
+import type { NetworkUse } from '../gateway/budget.ts'
 import type { GatewayOptions } from '../gateway/gateway-options.ts'
 import type { HostPaths } from '../host/host.ts'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
@@ -43,6 +44,8 @@ export interface Prepared {
   readonly expiresAt: Date
   readonly metadata: Readonly<Record<string, string>>
   readonly network: NetworkSpec
+  /** What the sandbox that it is a copy of had used of its budgets. */
+  readonly used?: NetworkUse
   readonly volumes: readonly VolumeMount[]
 }
 
@@ -88,7 +91,7 @@ export class Launcher {
     const { driver, template, from } = prepared
     const record = recordOf(options.id ?? newSandboxId(), prepared)
     using _underWay = this.#owner.pool.enter()
-    const network = await SandboxNetwork.create(record, this.#owner.gateway)
+    const network = await SandboxNetwork.create(record, this.#owner.gateway, prepared.used)
     const outfit = await network.outfit()
     const claimed = await this.#owner.pool.claim(prepared, record, outfit, options.signal)
     if (claimed !== null) {
@@ -184,6 +187,7 @@ export class Launcher {
         },
         released: () => {
           this.live.delete(sandbox)
+          network.saveUse()
           disownRecord(directory, sandbox.record)
         },
         onProblem,
@@ -193,7 +197,7 @@ export class Launcher {
     const gone = machine.ended.then(async () => {
       this.live.delete(sandbox)
       network.close()
-      if (sandbox.info.state === 'hibernated') return
+      if (sandbox.info.state === 'hibernated') return network.saveUse()
       const others = [...this.live].flatMap((other) => snapshotsOf(other.record))
       for (const snapshot of snapshotsOf(record)) {
         if (!others.includes(snapshot)) await this.#owner.snapshotReleased(snapshot, sandbox.id)

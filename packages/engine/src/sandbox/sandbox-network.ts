@@ -7,6 +7,7 @@ import {
   type Secret,
   type SecretUse,
 } from '@hearth/contract'
+import type { NetworkUse } from '../gateway/budget.ts'
 import { Dialer } from '../gateway/dial/dialer.ts'
 import type { GatewayOptions } from '../gateway/gateway-options.ts'
 import { CompiledPolicy } from '../gateway/policy/compiled-policy.ts'
@@ -14,7 +15,7 @@ import { SandboxGateway } from '../gateway/sandbox-gateway.ts'
 import { SandboxSecrets } from '../gateway/secrets/sandbox-secrets.ts'
 import { CertificateAuthority } from '../gateway/tls/authority.ts'
 import type { Machine, MachineNetwork } from '../machine/machine.ts'
-import { readNetworkKeys, writeNetworkKeys, type NetworkKeys } from './kept-network.ts'
+import { readNetworkKeys, readNetworkUse, writeNetworkKeys, writeNetworkUse, type NetworkKeys } from './kept-network.ts'
 import type { UnownedRecord } from './sandbox-record.ts'
 import { trustVariables } from './trust-variables.ts'
 
@@ -27,6 +28,9 @@ export interface NetworkSpec {
 }
 
 export const NO_NETWORK: NetworkSpec = { policy: {}, secrets: [], ownHearth: false }
+
+/** How much a kill of the server forgets of what was used. */
+const USE_KEPT_MS = 2000
 
 /** What a machine gets on top of its configuration. */
 export interface Outfit {
@@ -47,18 +51,19 @@ export class SandboxNetwork {
   /** The machine was told, and must be told of changes. */
   #told = false
   /** Where its keys are kept for its later lives; null until there is such a place. */
-  #directory: string | null
+  #directory: string | null = null
   /** What is written there has an authority. */
   #authorityKept: boolean
+  #useTimer: NodeJS.Timeout | null = null
+  #useKept = ''
   /** It was taken up while it was paused, and does not know of this network yet. */
   #waits = false
 
-  private constructor(record: UnownedRecord, options: GatewayOptions, found: readonly Secret[], kept: Kept | null) {
+  private constructor(record: UnownedRecord, options: GatewayOptions, found: readonly Secret[], kept: Kept) {
     const { info, configuration, network } = record
-    const secrets = new SandboxSecrets(found, new Map(Object.entries(kept?.placeholders ?? {})))
+    const secrets = new SandboxSecrets(found, new Map(Object.entries(kept.placeholders)))
     this.#secrets = secrets
-    this.#directory = kept?.directory ?? null
-    this.#authorityKept = (kept?.authority ?? null) !== null
+    this.#authorityKept = kept.authority !== null
     this.#limits = info.limits
     this.#environment = configuration.environment
     const { ownHearth } = options
@@ -70,14 +75,20 @@ export class SandboxNetwork {
       dialer: new Dialer(options.gateway?.resolve),
       recorder: options.recorder?.(info.id) ?? { add: () => undefined },
       extraRoots: options.gateway?.extraRoots ?? [],
-      authority: kept?.authority ?? null,
+      authority: kept.authority,
+      ...(kept.used === null ? {} : { used: kept.used }),
       ownHearth: serve === null ? null : (connection) => serve(info.id, connection),
     })
   }
 
-  /** Of a new sandbox, also of a copy: with placeholders and an authority that no other sandbox has. */
-  static async create(record: UnownedRecord, options: GatewayOptions): Promise<SandboxNetwork> {
-    return new SandboxNetwork(record, options, await secretsOf(record, options), null)
+  /** Of a new sandbox, also of a copy: with placeholders and an authority that no other sandbox has. A copy has used what the other had. */
+  static async create(
+    record: UnownedRecord,
+    options: GatewayOptions,
+    used: NetworkUse | null = null,
+  ): Promise<SandboxNetwork> {
+    const kept = { placeholders: {}, authority: null, used }
+    return new SandboxNetwork(record, options, await secretsOf(record, options), kept)
   }
 
   /** Of one that was there before, with what its programs hold. */
@@ -88,14 +99,40 @@ export class SandboxNetwork {
     return network
   }
 
-  /** From now on what its programs hold is written down here. */
+  /** From now on what its programs hold is written down here, and what it uses. */
   async keepIn(directory: string): Promise<void> {
     this.#directory = directory
+    this.#keepUse()
     const { opens } = this.#gateway
     if (!opens && this.#secrets.empty) return
     const authority = opens ? await (await this.#gateway.authority()).keep() : null
     this.#authorityKept = authority !== null
     writeNetworkKeys(directory, { placeholders: this.#secrets.placeholders, authority })
+  }
+
+  /** What it has used of its budgets. */
+  get used(): NetworkUse {
+    return this.#gateway.used
+  }
+
+  /** Only where a budget makes it matter. */
+  #keepUse(): void {
+    this.saveUse()
+    if (!this.#hasBudgets || this.#useTimer !== null) return
+    this.#useTimer = setInterval(() => this.saveUse(), USE_KEPT_MS).unref()
+  }
+
+  get #hasBudgets(): boolean {
+    return Object.keys(this.#gateway.policy.budgets).length > 0
+  }
+
+  /** Writes down what was used, where a budget makes it matter. */
+  saveUse(): void {
+    const { used } = this.#gateway
+    const text = JSON.stringify(used)
+    if (this.#directory === null || !this.#hasBudgets || text === this.#useKept) return
+    writeNetworkUse(this.#directory, used)
+    this.#useKept = text
   }
 
   /** For a machine that is being made. */
@@ -140,25 +177,28 @@ export class SandboxNetwork {
   /** In force at once, for connections that are under way too. The machine is still to be told. */
   setPolicy(policy: Policy): void {
     this.#gateway.setPolicy(new CompiledPolicy(policy))
+    this.#keepUse()
   }
 
   /** Ends every connection. */
   close(): void {
+    if (this.#useTimer !== null) clearInterval(this.#useTimer)
     this.#gateway.close()
   }
 }
 
 interface Kept {
-  readonly directory: string
   readonly placeholders: NetworkKeys['placeholders']
   readonly authority: CertificateAuthority | null
+  readonly used: NetworkUse | null
 }
 
-async function keptIn(directory: string): Promise<Kept | null> {
+async function keptIn(directory: string): Promise<Kept> {
+  const used = readNetworkUse(directory)
   const keys = readNetworkKeys(directory)
-  if (keys === null) return null
+  if (keys === null) return { placeholders: {}, authority: null, used }
   const authority = keys.authority === null ? null : await CertificateAuthority.restore(keys.authority)
-  return { directory, placeholders: keys.placeholders, authority }
+  return { placeholders: keys.placeholders, authority, used }
 }
 
 async function secretsOf({ info, network }: UnownedRecord, options: GatewayOptions): Promise<Secret[]> {
