@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import type { Recorder } from '@hearth/contract'
+import type { OnProblem } from '../host/in-background.ts'
 import type { RunningRequests } from './http/running-requests.ts'
 import type { Verdicts } from './policy/narrowed-policy.ts'
 import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
@@ -28,6 +29,8 @@ export interface InspectedConnection {
   readonly dial: (signal?: AbortSignal) => Promise<Socket>
   /** PEM of authorities that are trusted besides the system's; servers of tests have such. */
   readonly extraRoots: readonly string[]
+  /** Told of failures of the gateway itself. */
+  readonly onProblem: OnProblem
   /** Aborted when the sandbox ends or the connection is no longer allowed. */
   readonly signal: AbortSignal
 }

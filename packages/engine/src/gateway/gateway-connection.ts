@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HearthError, OWN_HEARTH_NAME, type Recorder, type Refusal } from '@hearth/contract'
+import type { OnProblem } from '../host/in-background.ts'
 import { AheadDial } from './dial/ahead-dial.ts'
 import { ConnectionRecord, type Protocol } from './connection-record.ts'
 import type { Dialer } from './dial/dialer.ts'
@@ -29,6 +30,7 @@ export interface GatewayContext {
   readonly recorder: Recorder
   readonly extraRoots: readonly string[]
   readonly ownHearth: ((connection: Duplex) => void) | null
+  readonly onProblem: OnProblem
 }
 
 /** Where a connection goes and what was said about it when it began. */
@@ -157,7 +159,7 @@ export class GatewayConnection implements Meter {
 
   async #inspect(stream: Duplex, secure: boolean): Promise<string | null> {
     const { name, port, process } = this.destination
-    const { policy, secrets, recorder, extraRoots } = this.#context
+    const { policy, secrets, recorder, extraRoots, onProblem } = this.#context
     const dial = (signal?: AbortSignal): Promise<Socket> => this.#dial(signal)
     const authority = await this.#context.authority()
     const { signal } = this.#abort
@@ -174,6 +176,7 @@ export class GatewayConnection implements Meter {
       running: this.#running,
       dial,
       extraRoots,
+      onProblem,
       signal,
     })
   }

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { Recorder, SandboxId, Secret } from '@hearth/contract'
+import type { OnProblem } from '../host/in-background.ts'
 import type { Resolve } from './dial/lookups.ts'
 
 /** What the gateways of all sandboxes of one Hearth share. */
@@ -13,6 +14,8 @@ export interface GatewayOptions {
    * for any sandbox.
    */
   readonly ownHearth?: (sandbox: SandboxId, connection: Duplex) => void
+  /** Told of what fails while nobody waits for it. Default: none. */
+  readonly onProblem?: OnProblem
   readonly gateway?: {
     /** How names are resolved. Default: as the host does. */
     readonly resolve?: Resolve

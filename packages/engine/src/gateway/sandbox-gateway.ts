@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { nameMatches, type Recorder } from '@hearth/contract'
+import { unheard, type OnProblem } from '../host/in-background.ts'
 import type { Channel, ChannelHandlers } from '../link/channel.ts'
 import type { GuestCalls } from '../link/guest-channels.ts'
 import type { Messages } from '../link/messages.gen.ts'
@@ -24,6 +25,8 @@ export interface SandboxGatewayOptions {
   readonly used?: NetworkUse
   /** The authority that the sandbox trusts already; without it one is made when it is first needed. */
   readonly authority?: CertificateAuthority | null
+  /** Told of failures of the gateway itself, not of those of clients and servers. */
+  readonly onProblem?: OnProblem
   /** Takes connections to its own Hearth; null for a sandbox without one. */
   readonly ownHearth: ((connection: Duplex) => void) | null
 }
@@ -61,6 +64,7 @@ export class SandboxGateway implements GuestCalls {
       recorder,
       extraRoots,
       ownHearth,
+      onProblem: options.onProblem ?? unheard,
     }
   }
 

@@ -76,6 +76,7 @@ export class SandboxNetwork {
       recorder: options.recorder?.(info.id) ?? { add: () => undefined },
       extraRoots: options.gateway?.extraRoots ?? [],
       authority: kept.authority,
+      ...(options.onProblem === undefined ? {} : { onProblem: options.onProblem }),
       ...(kept.used === null ? {} : { used: kept.used }),
       ownHearth: serve === null ? null : (connection) => serve(info.id, connection),
     })

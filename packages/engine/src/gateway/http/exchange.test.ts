@@ -241,6 +241,19 @@ describe('inspected connections', () => {
     secure.close()
   })
 
+  it('a failure of the gateway itself ends the connection, and is told to who runs it', async () => {
+    const record = (): void => {
+      throw new Error('the recorder broke')
+    }
+    const options = { name: NAME, upstreamPort: server.port, upstreamRoot: server.root, record }
+    const broken = await startGateway(options)
+    const found = await curlFor(NAME, broken.port, broken.root)
+    expect((await found.curl(`https://${NAME}:${broken.port}/`)).failed).not.toBeNull()
+    expect(broken.problems).toEqual([expect.stringMatching(/^a request to api.test: .*the recorder broke/)])
+    await found.remove()
+    broken.close()
+  })
+
   it('a server that does not answer, is not there, or is not who it should be', async () => {
     const late = await startGateway({
       name: NAME,

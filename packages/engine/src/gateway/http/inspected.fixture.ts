@@ -17,6 +17,8 @@ export interface TestGatewayOptions {
   readonly policy?: (port: number) => Policy
   readonly secrets?: readonly Secret[]
   readonly limits?: Partial<HttpLimits>
+  /** Instead of keeping the entries. */
+  readonly record?: (entry: RecordEntry) => void
 }
 
 /** A gateway for one name, on a port of the loopback: every connection to it is an inspected one. */
@@ -27,6 +29,7 @@ export interface TestGateway {
   readonly root: string
   /** What `serveInspected` said of each connection. */
   readonly outcomes: (string | null)[]
+  readonly problems: string[]
   readonly abort: AbortController
   /** As the gateway of a sandbox does it for each of its connections. */
   setPolicy(policy: Policy): void
@@ -39,6 +42,7 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
   const secrets = new SandboxSecrets(options.secrets ?? [])
   const entries: RecordEntry[] = []
   const outcomes: (string | null)[] = []
+  const problems: string[] = []
   const abort = new AbortController()
   const running = new RunningRequests()
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (stream) => {
@@ -53,7 +57,8 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
         secrets,
         authority,
         running,
-        recorder: { add: (entry) => entries.push(entry) },
+        recorder: { add: options.record ?? ((entry) => entries.push(entry)) },
+        onProblem: (what, error) => problems.push(`${what}: ${String(error)}`),
         dial: () => dial(upstreamPort),
         extraRoots: [upstreamRoot],
         signal: abort.signal,
@@ -71,7 +76,7 @@ export async function startGateway(options: TestGatewayOptions): Promise<TestGat
     policy = new CompiledPolicy(changed)
     running.judge((method, target) => policy.request(name, port, method, target))
   }
-  return { port, entries, secrets, root: authority.certificate, outcomes, abort, setPolicy, close }
+  return { port, entries, secrets, root: authority.certificate, outcomes, problems, abort, setPolicy, close }
 }
 
 async function dial(port: number): Promise<Socket> {

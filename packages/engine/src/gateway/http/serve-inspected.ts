@@ -51,14 +51,19 @@ async function serve(socket: Duplex | TLSSocket, connection: InspectedConnection
   const { promise, resolve } = Promise.withResolvers<void>()
   finished(socket, () => resolve())
   try {
-    const request = (inbound: Inbound): Promise<void> => exchange(context, inbound).catch(() => void socket.destroy())
+    // What clients and servers do is answered and recorded before: this is a failure of the gateway.
+    const failed = (error: unknown): void => {
+      connection.onProblem(`a request to ${connection.name}`, error)
+      socket.destroy()
+    }
+    const request = (inbound: Inbound): Promise<void> => exchange(context, inbound).catch(failed)
     if (multiplexed) serveHttp2(socket, connection.stream, request, limits)
     else {
       serveHttp1(
         socket,
         {
           request,
-          upgrade: (upgrade) => upgradeExchange(context, upgrade).catch(() => void socket.destroy()),
+          upgrade: (upgrade) => upgradeExchange(context, upgrade).catch(failed),
           unreadable: (error) => recordRefusal(connection, error, null),
         },
         limits,

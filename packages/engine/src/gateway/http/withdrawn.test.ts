@@ -115,6 +115,7 @@ describe('what is under way when the policy withdraws its path or method', () =>
       return stream
     }
     const [ending, staying] = [await open('/withdrawn'), await open('/stays')]
+    staying.on('error', () => undefined)
     gateway.setPolicy(withPaths('/stays'))
     await once(ending, 'error')
     expect(ending.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR)
