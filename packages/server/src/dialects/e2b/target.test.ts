@@ -20,11 +20,18 @@ describe('where a request goes', () => {
   })
 
   it('is told by headers where the host tells nothing', () => {
-    for (const host of ['127.0.0.1:7071', '[::1]:7071', 'localhost:7071', 'sandbox.e2b.test']) {
+    for (const host of [
+      '127.0.0.1:7071',
+      '[::1]:7071',
+      'localhost:7071',
+      'sandbox.e2b.test',
+      'e2b.test',
+      'hearth.corp.example:8443',
+    ]) {
       expect(at(host, named), host).toEqual({ sandbox, port: 49_983 })
     }
-    // What is in front of this server may have looked at the host alone.
-    expect(at('example.com', named)).toBeNull()
+    expect(at('hearth.corp.example')).toBeNull()
+    // A name that says which sandbox is believed, whatever the headers say, and that of the control plane is nothing else.
     expect(at(`3000-${id}.e2b.test`, named)).toEqual({ sandbox, port: 3000 })
     expect(() => at('localhost', { 'e2b-sandbox-id': id })).toThrow(/missing/)
     expect(() => at('localhost', { 'e2b-sandbox-port': '1' })).toThrow(/missing/)
@@ -32,6 +39,8 @@ describe('where a request goes', () => {
 
   it('is open for a signed link on one origin for all', () => {
     expect(at('localhost', {}, '/files?path=a&signature=v1_x')).toEqual({ sandbox: null, port: 49_983 })
+    expect(at('hearth.corp.example', {}, '/files?signature=v1_x')).toEqual({ sandbox: null, port: 49_983 })
+    expect(at('api.e2b.test', {}, '/files?signature=v1_x')).toBeNull()
     expect(at('localhost', {}, '/files?path=a')).toBeNull()
   })
 })

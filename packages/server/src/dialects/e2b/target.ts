@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
 import { HearthError, type SandboxId } from '@hearth/contract'
 import { parseE2bId } from './ids.ts'
 
@@ -16,8 +15,8 @@ export interface Target {
 const LABEL = /^(\d{1,5})-([a-z0-9_]{1,64})(?:-[a-z0-9]{1,64})?$/
 
 /**
- * Which sandbox a request is for: by its host name `PORT-ID.DOMAIN`, or by two headers where the host is an address, `localhost` or
- * `sandbox.DOMAIN`. Null: it is for the control plane.
+ * Which sandbox a request is for: by its host name `PORT-ID.DOMAIN`, or by two headers under every other name but `api.DOMAIN`, since this server
+ * can have any. What they lead to is behind the same tokens as under its host name. Null: it is for the control plane.
  */
 export function targetOf(incoming: IncomingMessage, domains: readonly string[]): Target | null {
   const host = (incoming.headers.host ?? '').toLowerCase().replace(/:\d{1,5}$/, '')
@@ -27,8 +26,7 @@ export function targetOf(incoming: IncomingMessage, domains: readonly string[]):
     if (label === 'api') return null
     if (label !== 'sandbox') return byName(label)
   }
-  const direct = domain !== undefined || host === 'localhost' || isIP(host.replace(/^\[|\]$/g, '')) !== 0
-  return direct ? byHeaders(incoming) : null
+  return byHeaders(incoming)
 }
 
 function byName(label: string): Target {

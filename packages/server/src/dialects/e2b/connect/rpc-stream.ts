@@ -16,7 +16,6 @@ export class RpcStream<Name extends MessageName> {
   readonly #codec: Codec
   readonly #name: Name
   readonly #keepalives: NodeJS.Timeout
-  #quiet = false
 
   constructor(
     outgoing: ServerResponse,
@@ -40,7 +39,8 @@ export class RpcStream<Name extends MessageName> {
   }
 
   async send(message: Draft<Name>): Promise<void> {
-    this.#quiet = false
+    // The silence that the client allows begins anew.
+    this.#keepalives.refresh()
     await this.#writer.write(frame(0, this.#codec.encode(this.#name, message)))
   }
 
@@ -60,7 +60,6 @@ export class RpcStream<Name extends MessageName> {
 
   #keepalive(message: Draft<Name>): void {
     // A client that has not taken the last message needs no sign of life.
-    if (this.#quiet && !this.#writer.congested) void this.send(message).catch(() => {})
-    this.#quiet = true
+    if (!this.#writer.congested) void this.send(message).catch(() => {})
   }
 }

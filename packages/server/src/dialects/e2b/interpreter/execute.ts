@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
-import { HearthError, type CodeDisplay, type CodeEvent, type CodeResult, type Sandbox } from '@hearth/contract'
+import { HearthError, type CodeEvent, type CodeResult, type Sandbox } from '@hearth/contract'
 import type { HttpLimits } from '../../../http/limits.ts'
 import type { Operation } from '../../../http/operation.ts'
-import { ResponseWriter } from '../../../http/streams/response-writer.ts'
+import { CellLines } from './cell-lines.ts'
 import type { Context } from './interpreters.ts'
 import { preludeOf } from './prelude.ts'
 
-const KEEPALIVE_MS = 5000
 /** Of what is run after a cell: nobody waits for it any longer. */
 const RESTORE_MS = 5000
 
@@ -18,23 +17,6 @@ export interface Execution {
   readonly sandbox: Sandbox
 }
 
-/** What the MIME types are called in a result; whatever else there is goes under `extra`. */
-const FORMS: Readonly<Record<string, string>> = {
-  'text/plain': 'text',
-  'text/html': 'html',
-  'text/markdown': 'markdown',
-  'image/svg+xml': 'svg',
-  'image/png': 'png',
-  'image/jpeg': 'jpeg',
-  'application/pdf': 'pdf',
-  'text/latex': 'latex',
-  'application/json': 'json',
-  'application/javascript': 'javascript',
-  'application/vnd.hearth.table+json': 'data',
-  'application/vnd.hearth.chart+json': 'chart',
-}
-const PARSED = new Set(['json', 'data', 'chart'])
-
 /** Runs a cell and tells what it prints and shows as lines of JSON, while it does so. */
 export async function execute(
   { outgoing, operation, sandbox }: Execution,
@@ -44,7 +26,7 @@ export async function execute(
   variables: Readonly<Record<string, string>>,
 ): Promise<void> {
   const code = context.language === 'typescript' ? withoutTypes(source) : source
-  const lines = new Lines(outgoing, limits.writeIdleMs)
+  const lines = new CellLines(outgoing, limits.writeIdleMs)
   const { signal, end } = context.begin(operation.signal)
   operation.streams((reason) => operation.abort(reason))
   const cell = { code, variables, signal, onEvent: (event: CodeEvent) => lines.event(event) }
@@ -91,7 +73,7 @@ async function runCell(sandbox: Sandbox, context: Context, cell: Cell): Promise<
 }
 
 /** What is left to be said when the cell has ended. */
-function tell(lines: Lines, context: Context, { text, error, displays, timedOut, oom }: CodeResult): void {
+function tell(lines: CellLines, context: Context, { text, error, displays, timedOut, oom }: CodeResult): void {
   const told = displays.some(({ main }) => main)
   if (text !== null && !told) lines.display({ main: true, data: { 'text/plain': text } })
   if (error === null) return
@@ -100,76 +82,10 @@ function tell(lines: Lines, context: Context, { text, error, displays, timedOut,
   lines.send({ type: 'error', name: error.name, value: why, traceback: error.traceback })
 }
 
-/** Newline-delimited JSON in ASCII: clients decode each piece of the stream by itself, so that no character may be split. */
-class Lines {
-  readonly #outgoing: ServerResponse
-  readonly #writer: ResponseWriter
-  readonly #keepalives: NodeJS.Timeout
-  #writing: Promise<void> = Promise.resolve()
-  #quiet = false
-
-  constructor(outgoing: ServerResponse, writeIdleMs: number) {
-    this.#outgoing = outgoing
-    this.#writer = new ResponseWriter(outgoing, writeIdleMs)
-    outgoing.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
-    this.#keepalives = setInterval(() => {
-      if (this.#quiet && !this.#writer.congested) this.send({ type: 'keepalive' })
-      this.#quiet = true
-    }, KEEPALIVE_MS)
-  }
-
-  send(line: Readonly<Record<string, unknown>>): void {
-    this.#quiet = false
-    const text = JSON.stringify(line).replaceAll(/[\u0080-\uffff]/g, escaped)
-    // What a cell prints is bounded by the limits of its sandbox: it may wait here for a slow client.
-    this.#writing = this.#writing.then(() => this.#writer.write(`${text}\n`)).catch(() => undefined)
-  }
-
-  event(event: CodeEvent): void {
-    if (event.type === 'display') return this.display(event.display)
-    this.send({ type: event.stream, text: event.text, timestamp: new Date().toISOString() })
-  }
-
-  display({ main, data }: CodeDisplay): void {
-    const result: Record<string, unknown> = {}
-    const extra: Record<string, string> = {}
-    for (const [mime, form] of Object.entries(data)) {
-      const name = FORMS[mime]
-      if (name === undefined) extra[mime] = form
-      else result[name] = PARSED.has(name) ? parsed(form) : name === 'text' ? unquoted(form) : form
-    }
-    this.send({ type: 'result', ...result, extra, is_main_result: main })
-  }
-
-  async end(): Promise<void> {
-    clearInterval(this.#keepalives)
-    this.send({ type: 'end_of_execution' })
-    await this.#writing
-    if (!this.#outgoing.destroyed) this.#outgoing.end()
-  }
-}
-
 function withoutTypes(source: string): string {
   try {
     return stripTypeScriptTypes(source)
   } catch (error) {
     throw new HearthError('invalid_request', `this is not TypeScript that can be run: ${(error as Error).message}`)
   }
-}
-
-/** As a string is shown, not as it is written. */
-function unquoted(text: string): string {
-  return /^(['"])[^\n]*\1$/.test(text) && text.length >= 2 ? text.slice(1, -1) : text
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
