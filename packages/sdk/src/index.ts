@@ -3,7 +3,7 @@ export { HearthError } from './hearth-error.ts'
 export { RemoteSandbox } from './sandboxes/remote-sandbox.ts'
 export type { RemoteFiles } from './files/remote-files.ts'
 export type { CallOptions } from './transport/http-client.ts'
-export { RemotePort, type PortLink } from './ports/remote-port.ts'
+export { RemotePort, type LinkOptions, type PortLink } from './ports/remote-port.ts'
 export { Keys, type ApiKey, type NewApiKey } from './keys.ts'
 export { Secrets, type StoredSecret } from './secrets.ts'
 export type { EventPage, EventQuery, HearthEvent } from './events.ts'
@@ -48,6 +48,7 @@ export type {
   ForkResult,
   IdleAction,
   Limits,
+  LinkForm,
   MemoryMode,
   MemoryOutcome,
   MergeOptions,

@@ -35,6 +35,11 @@ export interface ServeOptions {
   readonly port?: number
   /** Domain below which previews have their host names. Default `localhost`. */
   readonly previewDomain?: string
+  /**
+   * Where clients reach this server when a proxy stands before it, such as `https://hearth.example.com`: links and forwarded headers say so. Without
+   * a `previewDomain` links are paths below it.
+   */
+  readonly publicUrl?: string
   /** Other vendors' APIs over the same sandboxes, keys and limits, each on a port of its own. Default none. */
   readonly dialects?: {
     readonly e2b?: E2bOptions
@@ -118,6 +123,7 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.previewDomain === undefined ? {} : { previewDomain: options.previewDomain }),
+    ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
   })
   await server.start()
   undo.move()

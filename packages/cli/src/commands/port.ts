@@ -11,6 +11,8 @@ export interface PortOptions extends ServerOptions {
   readonly ttl?: number
   /** How long to wait until something listens, in milliseconds. */
   readonly wait?: number
+  /** A link that is a path of the server, not a host name of its own. */
+  readonly path?: boolean
 }
 
 /** Where a port of a sandbox answers: an address for a browser, one for programs with a key, and a port of this machine when one is asked for. */
@@ -20,7 +22,10 @@ export async function port(name: string, spec: PortSpec, options: PortOptions): 
     const inside = sandbox.port(spec.port)
     if (options.wait !== undefined) await inside.ready({ timeoutMs: options.wait })
     if (spec.local !== null) return await forwardPort(sandbox, spec.port, spec.local, options)
-    const link = await inside.link(options.ttl === undefined ? {} : { ttlMs: options.ttl })
+    const link = await inside.link({
+      ...(options.ttl === undefined ? {} : { ttlMs: options.ttl }),
+      ...(options.path === true ? { form: 'path' } : {}),
+    })
     const { url, expiresAt } = link
     const people = (): string =>
       table([

@@ -17,6 +17,8 @@ export interface UpOptions {
   /** Networks that are not public and may be told events nevertheless. */
   readonly webhookNetwork?: readonly string[]
   readonly newKey?: boolean
+  readonly previewDomain?: string
+  readonly publicUrl?: string
   readonly verbose?: boolean
 }
 
@@ -37,11 +39,14 @@ export async function up(options: UpOptions): Promise<number> {
 
 function optionsOf(options: UpOptions): ServeOptions {
   const { port, host, database, pool, dialect = [], dialectAllow = [], webhookNetwork = [], newKey } = options
+  const { previewDomain, publicUrl } = options
   return {
     dialects: withReach(withNetworks(dialectsOf(dialect, host), webhookNetwork), dialectAllow),
     ...(newKey === true ? { newKey } : {}),
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
+    ...(previewDomain === undefined ? {} : { previewDomain }),
+    ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(database === undefined ? {} : { database }),
     ...(pool === undefined ? {} : { engine: { pool: { memoryBytes: pool } } }),
   }
@@ -50,9 +55,10 @@ function optionsOf(options: UpOptions): ServeOptions {
 /** What the operating system says about an address, in words of ours. */
 function explain(error: NodeJS.ErrnoException): never {
   if (!['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND'].includes(error.code ?? '')) throw error
-  throw new HearthError('conflict', `the address is not to be had: ${error.message}`, {
+  throw new HearthError('conflict', `cannot listen on the address: ${error.message}`, {
     cause: error,
-    suggestion: 'Another program listens there, or it is not allowed: choose another with --port, --host or --dialect.',
+    suggestion:
+      'Another program may be using it, or this user may not: choose another with --port, --host or --dialect.',
   })
 }
 

@@ -15,6 +15,8 @@ export function addHostCommands(program: Command, finish: Finish): void {
 }
 
 interface UpOptions {
+  readonly previewDomain?: string
+  readonly publicUrl?: string
   readonly dialect?: readonly string[]
   readonly dialectAllow?: readonly string[]
   readonly webhookNetwork?: readonly string[]
@@ -31,6 +33,11 @@ function addUp(program: Command, finish: Finish): void {
     .description('run the server in the foreground; what it runs outlives it')
     .option('--port <number>', 'where to listen; 0 for any free one (default: 7070)', parsePort)
     .option('--host <address>', 'default 127.0.0.1; elsewhere only when there is a key')
+    .option('--public-url <url>', 'where clients reach it behind a proxy, like https://hearth.example.com')
+    .option(
+      '--preview-domain <domain>',
+      'previews of ports are names below it, which must lead here (default: localhost)',
+    )
     .option('--database <url>', 'sqlite:PATH or postgres://... (default: hearth.db in HEARTH_HOME)')
     .option(
       '--pool <size>',
@@ -55,7 +62,11 @@ function addUp(program: Command, finish: Finish): void {
     .option('--new-key', 'make another key of an operator for the command line, when the one of this home is lost')
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
     .action(async (options: UpOptions) => finish(await (await import('../commands/up.ts')).up(options)))
-  examples(command, ['hearth up', 'HEARTH_HOME=/srv/second hearth up --port 7080 --dialect none > hearth.log'])
+  examples(command, [
+    'hearth up',
+    'HEARTH_HOME=/srv/second hearth up --port 7080 --dialect none > hearth.log',
+    'hearth up --public-url https://hearth.example.com --preview-domain preview.example.com',
+  ])
 }
 
 function addDoctor(program: Command, finish: Finish): void {

@@ -44,6 +44,7 @@ function addPort(program: Command, finish: Finish): void {
     .argument('<port[:local]>', 'the port inside; with :LOCAL a port here leads to it until Ctrl-C', parsePortSpec)
     .option('--ttl <duration>', 'how long the link works (default: 1h)', parseDuration)
     .option('--wait <duration>', 'wait until something listens there, at most so long', parseDuration)
+    .option('--path', 'a link below a path of the server, where names below its domain lead nowhere')
     .action(async (id: string, spec: PortSpec, options: PortOptions) =>
       finish(await (await import('../commands/port.ts')).port(id, spec, options)),
     )

@@ -72,10 +72,16 @@ export const rungViewSchema = z
   })
   .meta({ id: 'Rung' })
 
+/** `host`: a host name of its own, where every path belongs to the program. `path`: below a path of the server, for servers without such names. */
+export const LINK_FORMS = ['host', 'path'] as const
+export type LinkForm = (typeof LINK_FORMS)[number]
+
 export const linkRequestSchema = z
   .strictObject({
     /** How long the link works. Default one hour. */
     ttlMs: z.int().min(1000).max(BOUNDS.maximumTtlMs).optional(),
+    /** Default: `host`, unless the server has a public address and no domain of previews. */
+    form: z.enum(LINK_FORMS).optional(),
   })
   .meta({ id: 'CreateLink' })
 

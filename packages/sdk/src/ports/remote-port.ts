@@ -1,4 +1,4 @@
-import type { Port, PortConnection } from '@hearth/contract'
+import type { LinkForm, Port, PortConnection } from '@hearth/contract'
 import { assertNotAborted, hasCode, HearthError } from '../hearth-error.ts'
 import type { SandboxClient } from '../sandboxes/sandbox-client.ts'
 import { connectPort } from './port-connection.ts'
@@ -6,6 +6,15 @@ import { connectPort } from './port-connection.ts'
 const DEFAULT_READY_MS = 30_000
 /** Below what anything between here and the server holds a silent request open for. */
 const ONE_WAIT_MS = 20_000
+
+/** How `RemotePort.link` makes a link. */
+export interface LinkOptions {
+  /** How long it works, in milliseconds. Default: one hour. */
+  readonly ttlMs?: number
+  /** A host name of its own, or a path of the server, which needs no such names. Default: what the server is set up for. */
+  readonly form?: LinkForm
+  readonly signal?: AbortSignal
+}
 
 export interface PortLink {
   /** Works without a key, until it expires. */
@@ -61,12 +70,17 @@ export class RemotePort implements Port {
     return await this.#client.connection.http.pass(this.#client.pathOf(`/ports/${this.port}`), path, init)
   }
 
-  /** An address that can be given to somebody without a key. */
-  async link(options: { readonly ttlMs?: number; readonly signal?: AbortSignal } = {}): Promise<PortLink> {
+  /**
+   * An address that can be given to somebody without a key.
+   *
+   * @example
+   * const { url } = await sandbox.port(8000).link({ ttlMs: 60_000 })
+   */
+  async link(options: LinkOptions = {}): Promise<PortLink> {
     const { url, expiresAt } = await this.#client.json<{ url: string; expiresAt: string }>({
       method: 'POST',
       path: `/ports/${this.port}/link`,
-      json: { ttlMs: options.ttlMs },
+      json: { ttlMs: options.ttlMs, form: options.form },
       signal: options.signal,
     })
     return { url, expiresAt: new Date(expiresAt) }

@@ -11,6 +11,7 @@ import type { InsideConnections } from './access/inside.ts'
 import type { HttpLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { Operation } from './operation.ts'
+import type { PublicAddress } from './previews/public-address.ts'
 import type { SignedLinks } from './previews/signed-links.ts'
 import type { ProcessHandles } from './streams/process-handles.ts'
 
@@ -49,8 +50,8 @@ export interface Services {
   readonly logger: Logger
   /** Rejects while the server cannot do its work. */
   readonly ready: () => Promise<void>
-  /** Where previews are reached, for example `localhost`, and the port of this server. */
-  readonly preview: { readonly domain: string; readonly port: () => number }
+  /** Where clients reach this server and its previews. */
+  readonly preview: PublicAddress
 }
 
 /** For an answer that was written to the connection itself. Its type is nobody's business but the connection's. */

@@ -8,6 +8,7 @@ import { asHearthError, failureHeaders, failureOf, statusOf } from './failures.t
 import type { Speaker } from './listener.ts'
 import type { Operation } from './operation.ts'
 import type { Operations } from './operations.ts'
+import { handleLinkPath, isLinkPath } from './previews/link-path.ts'
 import { hostOf } from './previews/preview-host.ts'
 import { handlePreview } from './previews/previews.ts'
 import { fetchOf } from './requests.ts'
@@ -30,7 +31,9 @@ export class NativeSpeaker implements Speaker {
   request(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
     const host = hostOf(this.#services, incoming)
     this.#beginning = operation
-    if (host.kind === 'api') void this.#listener(incoming, outgoing)
+    if (host.kind === 'api' && isLinkPath(this.#services, incoming))
+      void handleLinkPath(this.#services, incoming, outgoing, operation)
+    else if (host.kind === 'api') void this.#listener(incoming, outgoing)
     else void handlePreview(this.#services, incoming, outgoing, operation, host.kind === 'preview' ? host.target : null)
   }
 

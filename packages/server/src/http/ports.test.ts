@@ -189,6 +189,87 @@ describe('ports by host name', () => {
   })
 })
 
+describe('ports by the path of a link', () => {
+  const pathLink = async (): Promise<URL> => {
+    const json = { form: 'path' }
+    const made = await server.json<{ url: string }>('POST', `${base}/ports/8080/link`, { json, status: 201 })
+    return new URL(made.url)
+  }
+
+  it('opens in a browser, which keeps the token in relative addresses, without an origin for its scripts', async () => {
+    const { host: api, pathname } = await pathLink()
+    expect(api).toBe(new URL(server.url).host)
+    const page = await ask(`${pathname}page`, { host: api, accept: 'text/html' })
+    expect(page.status).toBe(200)
+    expect(page.headers['content-security-policy']).toMatch(/^sandbox allow-scripts (?!.*allow-same-origin)/)
+    expect(page.headers).toMatchObject({ 'referrer-policy': 'no-referrer', 'access-control-allow-origin': '*' })
+    expect(page.headers['set-cookie']).toBeUndefined()
+    const sent = { host: api, cookie: 'a=1; hearth_preview=t', authorization: 'Bearer app-token' }
+    const seen = JSON.parse((await ask(`${pathname}x?q=1`, sent)).text) as Seen
+    expect(seen.path).toBe('/x?q=1')
+    expect(names(seen)).not.toContain('cookie')
+    expect(Object.fromEntries(seen.headers)).toMatchObject({ authorization: 'Bearer app-token' })
+    expect(JSON.stringify(seen)).not.toContain(pathname.split('/')[2])
+    const asked = { host: api, origin: 'null', 'access-control-request-method': 'POST' }
+    const preflight = await ask(`${pathname}x`, asked, 'OPTIONS')
+    expect([preflight.status, preflight.headers['access-control-allow-origin']]).toEqual([204, '*'])
+  })
+
+  it('is nothing without its token, and nothing but its port', async () => {
+    const { host: api, pathname } = await pathLink()
+    const wrong = [
+      [pathname.replace(/.\/$/, '/'), 401],
+      [pathname.slice(0, -1), 404],
+      ['/preview/', 404],
+      ['/preview/x/', 401],
+    ] as const
+    for (const [path, status] of wrong) expect((await ask(path, { host: api })).status, path).toBe(status)
+    // The path as it was sent belongs to the program, also where it would lead elsewhere.
+    const above = JSON.parse((await ask(`${pathname}../../v1/keys`, { host: api })).text) as Seen
+    expect(above.path).toBe('/../../v1/keys')
+  })
+
+  it('carries WebSockets', async () => {
+    const { pathname } = await pathLink()
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}${pathname}socket`, { origin: 'null' })
+    const [data] = (await once(socket, 'message')) as [Buffer]
+    socket.terminate()
+    expect(data.toString('utf8')).not.toContain('hearth_key_')
+  })
+})
+
+describe('behind a proxy', () => {
+  it('has links and headers as its clients see them', async () => {
+    await using behind = await TestServer.start({}, { publicUrl: 'https://hearth.test', previewDomain: 'test' })
+    const made = await behind.sandbox()
+    const own = `/v1/sandboxes/${made.id}`
+    await behind.json('PUT', `${own}/files?path=/tmp/server.py`, { body: PROGRAM })
+    await behind.json('POST', `${own}/processes`, { json: { command: ['python3', '/tmp/server.py'] }, status: 201 })
+    await behind.json('GET', `${own}/ports/8080/ready`, { status: 204 })
+    const json = {}
+    const answer = await behind.json<{ url: string }>('POST', `${own}/ports/8080/link`, { json, status: 201 })
+    const url = new URL(answer.url)
+    expect(url.origin).toBe(`https://8080-${made.id.replace('_', '-')}.test`)
+    const { port } = behind.server.address
+    const through = async (path: string, headers: Record<string, string>): Promise<IncomingMessage> => {
+      const sent = request({ host: '127.0.0.1', port, path, headers }).end()
+      return ((await once(sent, 'response')) as [IncomingMessage])[0]
+    }
+    const opened = await through(`/page${url.search}`, { host: url.host, accept: 'text/html' })
+    expect(opened.headers['set-cookie']?.[0]).toMatch(/; Secure$/)
+    opened.resume()
+    // The API has a name below the domain of previews.
+    const health = await through('/health', { host: 'hearth.test' })
+    expect(health.statusCode).toBe(200)
+    health.resume()
+    const seen = (await (await behind.call('GET', `${own}/ports/8080/x`)).json()) as Seen
+    expect(Object.fromEntries(seen.headers)).toMatchObject({
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'hearth.test',
+    })
+  })
+})
+
 describe('WebSockets to ports', () => {
   const first = async (socket: WebSocket): Promise<[string, string][]> => {
     const [data] = (await once(socket, 'message')) as [Buffer]

@@ -13,6 +13,7 @@ import { Metrics } from './metrics.ts'
 import { NativeSpeaker } from './native-speaker.ts'
 import { serverStops } from './operation.ts'
 import { Operations } from './operations.ts'
+import { publicAddress } from './previews/public-address.ts'
 import { SignedLinks } from './previews/signed-links.ts'
 import { ProcessHandles } from './streams/process-handles.ts'
 
@@ -35,6 +36,8 @@ export interface HttpServerOptions {
   readonly linkSecret: Uint8Array
   /** Domain of host names of previews; the default `localhost` needs no name server. */
   readonly previewDomain?: string
+  /** Where clients reach the API, such as `https://hearth.example.com`, when a proxy stands before it. */
+  readonly publicUrl?: string
   /** Other vendors' APIs over the same services, each on a listener of its own. */
   readonly dialects?: readonly DialectListening[]
 }
@@ -81,7 +84,7 @@ class ListeningServer implements HttpServer {
       links: new SignedLinks(options.linkSecret),
       processes: new ProcessHandles(),
       ready: () => this.#ready(),
-      preview: { domain: options.previewDomain ?? 'localhost', port: () => this.address.port },
+      preview: publicAddress(options, () => this.address.port),
     }
     this.#native = new Listener(limits, this.#operations, new NativeSpeaker(this.#services, this.#operations))
     inside.serve((connection) => this.#native.take(connection))

@@ -9,6 +9,8 @@ import { refuseSocket, statusOf } from './failures.ts'
 import type { Operation } from './operation.ts'
 import type { Operations } from './operations.ts'
 import { forwardUpgrade } from './previews/forward-upgrade.ts'
+import type { PreviewMode } from './previews/headers.ts'
+import { isLinkPath, linkAccess } from './previews/link-path.ts'
 import { parsePortPath } from './previews/port-path.ts'
 import { previewAccess } from './previews/preview-access.ts'
 import { hostOf, type PreviewTarget } from './previews/preview-host.ts'
@@ -65,6 +67,7 @@ export class Upgrades {
     const host = hostOf(this.#services, incoming)
     if (host.kind === 'unknown') throw new HearthError('not_found', 'this host name is no preview')
     if (host.kind === 'preview') return await this.#preview(upgrade, host.target)
+    if (isLinkPath(this.#services, incoming)) return await this.#linked(upgrade)
     const caller = await this.#caller(upgrade)
     const url = incoming.url ?? ''
     const attach = ATTACH.exec(url)
@@ -134,6 +137,12 @@ export class Upgrades {
     }
   }
 
+  async #linked(upgrade: Upgrade): Promise<void> {
+    const { incoming, operation } = upgrade
+    const { caller, target, path } = await linkAccess(this.#services, incoming.url ?? '', operation)
+    await this.#forward(upgrade, caller, target, path, 'link')
+  }
+
   async #preview(upgrade: Upgrade, target: PreviewTarget): Promise<void> {
     upgrade.operation.name = 'preview.forward'
     const { caller, path } = await previewAccess(this.#services, upgrade.incoming, target, upgrade.operation)
@@ -145,7 +154,7 @@ export class Upgrades {
     caller: Caller,
     target: PreviewTarget,
     path: string,
-    mode: 'host' | 'path',
+    mode: PreviewMode,
   ): Promise<void> {
     const { incoming, socket, head, operation } = upgrade
     const services = this.#services

@@ -1,8 +1,7 @@
 import { HearthError } from '@hearth/contract'
 import { z } from 'zod'
-import { LINK_PARAMETER } from '../../http/previews/headers.ts'
 import { forwardRequest } from '../../http/previews/forward-request.ts'
-import { previewHost } from '../../http/previews/preview-host.ts'
+import { linkUrl } from '../../http/previews/public-address.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
 
 const DEFAULT_LINK_SECONDS = 3600
@@ -52,8 +51,7 @@ async function link(call: Call): Promise<Answer> {
   const expiresAt = Date.now() + (ttl_seconds ?? DEFAULT_LINK_SECONDS) * 1000
   const target = { sandbox, port }
   const token = services.links.sign({ ...target, expiresAt, tenant: caller.tenantId, key: caller.keyId })
-  const host = `${previewHost(target, services.preview.domain)}:${services.preview.port()}`
-  const url = `http://${host}/?${LINK_PARAMETER}=${token}`
+  const url = linkUrl(services, { target, token }, call.incoming)
   const expires_at = new Date(expiresAt).toISOString()
   return { status: 200, json: { url, token, sandbox_id: sandbox, port, paths: [], expires_at } }
 }

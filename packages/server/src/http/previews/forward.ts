@@ -5,6 +5,7 @@ import { HearthError, type Sandbox } from '@hearth/contract'
 import type { Services } from '../app-env.ts'
 import { requestHeaders, type PreviewMode } from './headers.ts'
 import { PortDuplex } from './port-duplex.ts'
+import { publicHost, publicScheme } from './public-address.ts'
 
 export interface Forwarding {
   readonly services: Services
@@ -38,7 +39,8 @@ export async function openUpstream(forwarding: Forwarding, upgrade: boolean): Pr
       createConnection: () => (forwarding.tls === true ? encrypted(duplex) : duplex),
       maxHeaderSize: services.limits.headerBytes,
     })
-    for (const [name, value] of requestHeaders(incoming, mode, forwarding.host ?? called))
+    const forwarded = { host: forwardedHost(forwarding), scheme: publicScheme(services.preview) }
+    for (const [name, value] of requestHeaders(incoming, mode, forwarding.host ?? called, forwarded))
       request.appendHeader(name, value)
     request.setHeader('connection', upgrade ? 'Upgrade' : 'close')
     if (upgrade) request.setHeader('upgrade', 'websocket')
@@ -48,6 +50,11 @@ export async function openUpstream(forwarding: Forwarding, upgrade: boolean): Pr
     duplex.destroy()
     throw new HearthError('invalid_request', 'the request cannot be passed on as it is', { cause: error })
   }
+}
+
+/** A host name of a preview is passed by every proxy that leads to it; the one of the API is what the operator says it is. */
+function forwardedHost({ services, incoming, mode }: Forwarding): string {
+  return mode === 'host' ? (incoming.headers.host ?? '') : publicHost(services.preview, incoming)
 }
 
 /** SAFETY: a certificate of a program in the sandbox proves nothing, whoever signed it; the connection leads to its port alone. */

@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http'
 export const KEY_HEADER = 'x-hearth-key'
 export const LINK_PARAMETER = 'hearth_link'
 export const LINK_COOKIE = 'hearth_preview'
+/** Followed by a token and `/`: everything below is for the program behind the port that the token opens. */
+export const LINK_PATH = '/preview/'
 
 /** They belong to one connection and end with it. */
 const HOP_BY_HOP = new Set([
@@ -39,13 +41,25 @@ const KEY_VALUE = /hearth_key_|6865617274685f6b65795f/i
 const OF_THE_ORIGIN =
   /^(set-cookie|access-control-.*|service-worker-allowed|clear-site-data|strict-transport-security|alt-svc|content-security-policy)$/
 
-export type PreviewMode = 'host' | 'path'
+/** `host`: the program has a host name of its own. `path`, with a key, and `link`, with a token in the path: it has a path on the origin of the API. */
+export type PreviewMode = 'host' | 'path' | 'link'
+
+/** What a client has called, as a program is told. */
+export interface Called {
+  readonly host: string
+  readonly scheme: 'http' | 'https'
+}
 
 /**
  * Headers for the program in the sandbox. SAFETY: no key and no cookie of ours is ever among them, since what runs there is
  * hostile and the caller's key is worth more than the sandbox.
  */
-export function requestHeaders(incoming: IncomingMessage, mode: PreviewMode, host: string): [string, string][] {
+export function requestHeaders(
+  incoming: IncomingMessage,
+  mode: PreviewMode,
+  host: string,
+  called: Called,
+): [string, string][] {
   const dropped = connectionOptions(incoming.headers.connection)
   const kept: [string, string][] = [['host', host]]
   for (const [name, value] of pairs(incoming.rawHeaders)) {
@@ -56,12 +70,33 @@ export function requestHeaders(incoming: IncomingMessage, mode: PreviewMode, hos
       const others = listed(value).filter((protocol) => !protocol.startsWith('hearth-key.'))
       if (others.length > 0) kept.push([name, others.join(', ')])
     } else if (lower === 'cookie') {
-      const others = mode === 'path' ? '' : otherCookies(value)
+      const others = mode === 'host' ? otherCookies(value) : ''
       if (others !== '') kept.push([name, others])
     } else if (!KEY_VALUE.test(value)) kept.push([name, value])
   }
-  kept.push(['x-forwarded-host', incoming.headers.host ?? ''], ['x-forwarded-proto', 'http'])
+  kept.push(['x-forwarded-host', called.host], ['x-forwarded-proto', called.scheme])
   return kept
+}
+
+/**
+ * What keeps pages of a program away from the origin of the API. SAFETY: scripts of a page that a link opens run with no origin at all: they
+ * reach neither storage nor workers of it, and whatever they ask for is asked without a key.
+ */
+const CONFINED: Readonly<Record<PreviewMode, readonly string[]>> = {
+  host: [],
+  path: ['content-security-policy', 'sandbox', 'x-content-type-options', 'nosniff'],
+  link: [
+    'content-security-policy',
+    'sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads',
+    'x-content-type-options',
+    'nosniff',
+    'referrer-policy',
+    'no-referrer',
+    'access-control-allow-origin',
+    '*',
+    'access-control-expose-headers',
+    '*',
+  ],
 }
 
 /** Headers for the client, flat. A program in a sandbox speaks for its own host name and for nothing else. */
@@ -71,13 +106,13 @@ export function responseHeaders(upstream: IncomingMessage, mode: PreviewMode): s
   for (const [name, value] of pairs(upstream.rawHeaders)) {
     const lower = name.toLowerCase()
     if (HOP_BY_HOP.has(lower) || dropped.has(lower)) continue
-    if (mode === 'path' && OF_THE_ORIGIN.test(lower)) continue
+    if (mode !== 'host' && OF_THE_ORIGIN.test(lower)) continue
+    if (mode === 'link' && lower === 'referrer-policy') continue
     if (lower === 'set-cookie') {
       if (!value.trimStart().startsWith(`${LINK_COOKIE}=`)) kept.push(name, value.replaceAll(/;\s*domain=[^;]*/gi, ''))
     } else kept.push(name, value)
   }
-  if (mode === 'path') kept.push('content-security-policy', 'sandbox', 'x-content-type-options', 'nosniff')
-  return kept
+  return [...kept, ...CONFINED[mode]]
 }
 
 export function cookieValue(header: string | undefined, name: string): string | null {

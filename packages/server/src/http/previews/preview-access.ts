@@ -7,6 +7,7 @@ import type { Services } from '../app-env.ts'
 import type { Operation } from '../operation.ts'
 import { cookieValue, KEY_HEADER, LINK_COOKIE, LINK_PARAMETER } from './headers.ts'
 import type { PreviewTarget } from './preview-host.ts'
+import type { LinkGrant } from './signed-links.ts'
 
 const LINK_SCOPES: ReadonlySet<Scope> = new Set(['ports'])
 
@@ -36,14 +37,32 @@ export async function previewAccess(
   if (token === null && cookie !== null) requireSameOrigin(incoming)
   const presented = token ?? cookie
   const grant = presented === null ? null : services.links.verify(presented, target.sandbox, target.port)
+  const { caller, expiresAt } = await requireLink(services, grant, operation)
+  return { caller, path, link: token === null ? null : { token, expiresAt } }
+}
+
+/** Whom a link lets in, to which port, and until when. */
+export interface LinkAccess {
+  readonly caller: Caller
+  readonly target: PreviewTarget
+  readonly expiresAt: number
+}
+
+/** A link counts while the key that made it does. */
+export async function requireLink(
+  services: Services,
+  grant: LinkGrant | null,
+  operation: Operation,
+): Promise<LinkAccess> {
   const maker = grant === null ? null : await services.access.keys.find(grant.tenant, grant.key)
-  if (grant === null || presented === null || maker === null) {
+  if (grant === null || maker === null) {
     throw new HearthError('unauthorized', 'this preview is private: a signed link or a key is needed', {
       suggestion: `Make a link with \`hearth port\`, or send a key as \`${KEY_HEADER}\`.`,
     })
   }
   const caller = services.access.admit(callerOf(maker, LINK_SCOPES, operation), operation)
-  return { caller, path, link: token === null ? null : { token, expiresAt: grant.expiresAt } }
+  const { sandbox, port, expiresAt } = grant
+  return { caller, target: { sandbox, port }, expiresAt }
 }
 
 /** An `Authorization` that is not a key of ours is for the program in the sandbox. */

@@ -27,7 +27,10 @@ export function parseHost(header: string | undefined, domain: string): HostKind 
 
 /** What a request is for. Sandboxes reach the API alone, whatever the domain of previews is. */
 export function hostOf({ inside, preview }: Pick<Services, 'inside' | 'preview'>, incoming: IncomingMessage): HostKind {
-  return inside.sandboxOf(incoming) === null ? parseHost(incoming.headers.host, preview.domain) : { kind: 'api' }
+  const { host } = incoming.headers
+  // The API may have a name below the domain of previews.
+  if (inside.sandboxOf(incoming) !== null || host === preview.url?.host) return { kind: 'api' }
+  return parseHost(host, preview.domain)
 }
 
 /** A host name in which every client accepts every character: identifiers have an underscore, host names must not. */

@@ -9,6 +9,7 @@ import { forwardRequest } from './forward-request.ts'
 import { LINK_COOKIE } from './headers.ts'
 import { previewAccess, type PreviewAccess } from './preview-access.ts'
 import type { PreviewTarget } from './preview-host.ts'
+import { publicScheme } from './public-address.ts'
 
 /** Requests to host names of previews. Nothing of the API is there: every path belongs to the program in the sandbox. */
 export async function handlePreview(
@@ -22,10 +23,12 @@ export async function handlePreview(
   try {
     if (target === null) throw new HearthError('not_found', 'this host name is no preview')
     const access = await previewAccess(services, incoming, target, operation)
-    if (access.link !== null && isNavigation(incoming)) return redirect(outgoing, access.path, access.link)
+    if (access.link !== null && isNavigation(incoming)) {
+      return redirect(outgoing, access.path, access.link, publicScheme(services.preview) === 'https')
+    }
     await forward(services, incoming, outgoing, operation, target, access)
   } catch (error) {
-    refuse(incoming, outgoing, operation, operation.failed(error))
+    refusePreview(incoming, outgoing, operation, operation.failed(error))
   }
 }
 
@@ -54,11 +57,16 @@ async function forward(
 }
 
 /** A browser that opens a link: it gets the token as a cookie, and an address that can be shared without it. */
-function redirect(outgoing: ServerResponse, path: string, link: { token: string; expiresAt: number }): void {
+function redirect(
+  outgoing: ServerResponse,
+  path: string,
+  link: { token: string; expiresAt: number },
+  isSecure: boolean,
+): void {
   const seconds = Math.max(1, Math.floor((link.expiresAt - Date.now()) / 1000))
   outgoing.writeHead(302, {
     location: path.replace(/^\/+/, '/'),
-    'set-cookie': `${LINK_COOKIE}=${link.token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}`,
+    'set-cookie': `${LINK_COOKIE}=${link.token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${isSecure ? '; Secure' : ''}`,
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
   })
@@ -69,7 +77,13 @@ function isNavigation(incoming: IncomingMessage): boolean {
   return incoming.method === 'GET' && /\btext\/html\b/i.test(incoming.headers.accept ?? '')
 }
 
-function refuse(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation, failure: HearthError): void {
+/** Hearth's own answer, where the program has not answered yet. */
+export function refusePreview(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  operation: Operation,
+  failure: HearthError,
+): void {
   if (outgoing.headersSent) return void outgoing.destroy()
   const body = JSON.stringify({ error: failureOf(failure, operation.requestId) })
   closeAfterAnswer(incoming, outgoing)

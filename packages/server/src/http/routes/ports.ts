@@ -5,9 +5,8 @@ import { requireScope } from '../access/scopes.ts'
 import { boundedJson } from '../bodies/json-body.ts'
 import { describeRoute, jsonAnswer, jsonBody, noContent, queryInteger, sandboxParameters } from '../openapi.ts'
 import { forwardRequest } from '../previews/forward-request.ts'
-import { LINK_PARAMETER } from '../previews/headers.ts'
 import { parsePortPath } from '../previews/port-path.ts'
-import { previewHost } from '../previews/preview-host.ts'
+import { linkUrl } from '../previews/public-address.ts'
 import { sandboxId, withSandbox } from '../sandbox-use.ts'
 
 const DEFAULT_LINK_MS = 3_600_000
@@ -36,18 +35,15 @@ export function portRoutes(app: App, services: Services): void {
   )
   app.openapi(link, async (context) => {
     const { port } = context.req.valid('param')
-    const { ttlMs = DEFAULT_LINK_MS } = context.req.valid('json')
+    const { ttlMs = DEFAULT_LINK_MS, form } = context.req.valid('json')
     const caller = context.get('caller')
     const sandbox = sandboxId(context)
     await services.controlPlane.get(caller, sandbox)
     const expiresAt = Math.min(Date.now() + ttlMs, context.get('key').expiresAt ?? Infinity)
     const target = { sandbox, port }
     const token = services.links.sign({ ...target, expiresAt, tenant: caller.tenantId, key: caller.keyId })
-    const host = `${previewHost(target, services.preview.domain)}:${services.preview.port()}`
-    return context.json(
-      { url: `http://${host}/?${LINK_PARAMETER}=${token}`, expiresAt: new Date(expiresAt).toISOString() },
-      201,
-    )
+    const url = linkUrl(services, { target, token, form }, context.env.incoming)
+    return context.json({ url, expiresAt: new Date(expiresAt).toISOString() }, 201)
   })
 
   const ready = describeRoute(

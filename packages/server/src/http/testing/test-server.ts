@@ -15,7 +15,7 @@ import { deriveKeys, openStore, serverKey, type Store } from '../../state/index.
 import { ensureOperatorKey } from '../access/first-key.ts'
 import { InsideConnections } from '../access/inside.ts'
 import type { HttpLimits } from '../limits.ts'
-import { createServer, type HttpServer } from '../server.ts'
+import { createServer, type HttpServer, type HttpServerOptions } from '../server.ts'
 
 export interface CallOptions extends Omit<RequestInit, 'body'> {
   readonly json?: unknown
@@ -33,6 +33,8 @@ interface Parts {
   readonly inside: InsideConnections
 }
 
+type Addresses = Pick<HttpServerOptions, 'previewDomain' | 'publicUrl'>
+
 export class TestServer implements AsyncDisposable {
   readonly store: Store
   readonly plane: LocalControlPlane
@@ -45,7 +47,7 @@ export class TestServer implements AsyncDisposable {
   /** Where it has its state. */
   readonly home: string
 
-  private constructor(parts: Parts, limits: Partial<HttpLimits>) {
+  private constructor(parts: Parts, limits: Partial<HttpLimits>, addresses: Addresses) {
     this.store = parts.store
     this.plane = parts.plane
     this.key = parts.key
@@ -64,10 +66,11 @@ export class TestServer implements AsyncDisposable {
       inside: parts.inside,
       logger: pino({ level: 'debug' }, { write }),
       limits,
+      ...addresses,
     })
   }
 
-  static async start(limits: Partial<HttpLimits> = {}): Promise<TestServer> {
+  static async start(limits: Partial<HttpLimits> = {}, addresses: Addresses = {}): Promise<TestServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-http-'))
     await shareProbes(home)
     const keys = deriveKeys(await serverKey(join(home, 'secret-key')))
@@ -80,7 +83,7 @@ export class TestServer implements AsyncDisposable {
     const plane = await LocalControlPlane.open({ store, hearth, records, onProblem })
     const first = await ensureOperatorKey(store)
     if (first === null) throw new Error('a new store has a key')
-    const server = new TestServer({ home, store, plane, key: first.token, problems, inside }, limits)
+    const server = new TestServer({ home, store, plane, key: first.token, problems, inside }, limits, addresses)
     await server.server.start()
     return server
   }
