@@ -11,6 +11,7 @@ import { addSearchCommands } from './register/search-commands.ts'
 import { addServerCommands } from './register/server-commands.ts'
 import { addSnapshotCommands } from './register/snapshot-commands.ts'
 import { addTemplateCommands } from './register/template-commands.ts'
+import { addTenantCommands } from './register/tenant-commands.ts'
 import { addTransferCommands } from './register/transfer-commands.ts'
 import { addVolumeCommands } from './register/volume-commands.ts'
 import { addWorkspaceCommands } from './register/workspace-commands.ts'
@@ -52,6 +53,7 @@ export function makeProgram(finish: Finish): Command {
   addSearchCommands(program, finish)
   addEgressCommands(program, finish)
   addServerCommands(program, finish)
+  addTenantCommands(program, finish)
   addMcpCommands(program, finish)
   return program
 }

@@ -194,7 +194,8 @@ export const ERROR_CODES = {
   quota_exceeded: {
     status: 429,
     retryable: false,
-    suggestion: 'Delete sandboxes or snapshots that are no longer needed, or ask for a larger quota.',
+    suggestion:
+      'Delete what is no longer needed; `hearth quota` shows what is in use. An operator raises a quota with `hearth tenant quota`.',
   },
   host_full: {
     status: 503,

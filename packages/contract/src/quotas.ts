@@ -25,6 +25,16 @@ export const DEFAULT_QUOTAS: Quotas = {
   volumes: 200,
 }
 
+/** How the command line calls each quota: what a refusal tells people to type. */
+export const QUOTA_OPTIONS: Readonly<Record<keyof Quotas, string>> = {
+  sandboxes: '--sandboxes',
+  cpus: '--cpus',
+  memoryBytes: '--memory',
+  diskBytes: '--disk',
+  snapshots: '--snapshots',
+  volumes: '--volumes',
+}
+
 const bound = z.number().min(0).max(Number.MAX_SAFE_INTEGER)
 
 export const quotasSchema = z.strictObject({

@@ -1,4 +1,4 @@
-import type { CreateSandbox, RecordVerdict, Rung, SandboxState, SandboxView } from '@hearth/contract'
+import type { CreateSandbox, QuotasView, RecordVerdict, Rung, SandboxState, SandboxView } from '@hearth/contract'
 import { checkedId, itemsOf } from './checks.ts'
 import { eventPage, followEvents, type EventPage, type EventQuery, type HearthEvent } from './events.ts'
 import { Keys } from './keys.ts'
@@ -12,6 +12,7 @@ import type { Connection } from './sandboxes/sandbox-client.ts'
 import { sandboxDetails, type SandboxDetails } from './sandboxes/sandbox-details.ts'
 import { Snapshots } from './snapshots/snapshots.ts'
 import { Templates } from './templates.ts'
+import { Tenants } from './tenants.ts'
 import { unlessGivenUp } from './transport/given-up.ts'
 import type { CallOptions } from './transport/http-client.ts'
 import type { RungView } from './rung-view.ts'
@@ -59,6 +60,7 @@ export class Hearth {
   readonly workspaces: Workspaces
   readonly volumes: Volumes
   readonly templates: Templates
+  readonly tenants: Tenants
   readonly runs: Runs
   readonly #connection: Connection
 
@@ -72,6 +74,7 @@ export class Hearth {
     this.workspaces = new Workspaces(this.#connection.http)
     this.volumes = new Volumes(this.#connection.http)
     this.templates = new Templates(this.#connection.http)
+    this.tenants = new Tenants(this.#connection.http)
     this.runs = new Runs(this.#connection)
   }
 
@@ -131,6 +134,11 @@ export class Hearth {
   async rungs(options: CallOptions = {}): Promise<RungView[]> {
     const { signal } = options
     return itemsOf(await this.#connection.http.json({ method: 'GET', path: '/rungs', signal }))
+  }
+
+  /** What the tenant of this key may hold at once, and what it holds now. */
+  async quotas(options: CallOptions = {}): Promise<QuotasView> {
+    return await this.#connection.http.json({ method: 'GET', path: '/quotas', signal: options.signal })
   }
 
   /** Events as they happen, from `after` on or from now. Ends with the signal, or when its reader stops. */

@@ -16,6 +16,7 @@ export { Runs, type NewRun, type RunFilters, type TakeRun } from './runs/runs.ts
 export { Workspaces } from './workspaces/workspaces.ts'
 export { Workspace, type WorkspaceDiff, type WorkspaceInfo } from './workspaces/workspace.ts'
 export { Templates, type BuildTemplateOptions, type Template } from './templates.ts'
+export { Tenants, type Tenant } from './tenants.ts'
 export { Volumes, type Volume } from './workspaces/volumes.ts'
 export type { RungView } from './rung-view.ts'
 export type { WebSocketConstructor, WebSocketLike } from './sandboxes/sandbox-client.ts'
@@ -67,6 +68,8 @@ export type {
   PullRequestResult,
   PushRequest,
   PushView,
+  Quotas,
+  QuotasView,
   ReadOptions,
   RecordVerdict,
   RunCodeOptions,

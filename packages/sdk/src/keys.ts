@@ -64,7 +64,8 @@ export class Keys {
   }
 }
 
-function apiKey(view: KeyView): ApiKey {
+/** What the server tells of a key. */
+export function apiKey(view: KeyView): ApiKey {
   const { id, name, scopes } = view
   return {
     id,

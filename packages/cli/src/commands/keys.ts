@@ -4,6 +4,7 @@ import { presentList, presentOne, type View } from '../output/present.ts'
 import { printable } from '../output/printable.ts'
 import { formatAge, formatUntil } from '../output/time.ts'
 import { write, writeJson } from '../output/write.ts'
+import { findTenant } from './tenants.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
 export interface KeyOptions extends ServerOptions {
@@ -11,7 +12,12 @@ export interface KeyOptions extends ServerOptions {
   readonly expires?: number
   /** JSON, or a file that holds it. */
   readonly grant?: string
+  /** Of another tenant, by name or identifier. */
+  readonly tenant?: string
 }
+
+/** Keys of the caller's tenant, or for operators of another one. */
+export type TenantKeyOptions = Pick<KeyOptions, 'tenant'> & ServerOptions
 
 const keyView: View<ApiKey> = {
   header: ['ID', 'NAME', 'SCOPES', 'AGE', 'ENDS', 'LAST USED'],
@@ -32,12 +38,16 @@ export async function createKey(name: string, options: KeyOptions): Promise<numb
   const scopes = options.scope as readonly Scope[] | undefined
   const made = await withServer(options, async (hearth) => {
     const { expires: expiresInMs } = options
-    return await hearth.keys.create({
+    const request = {
       name,
       ...(scopes === undefined ? {} : { scopes }),
       ...(expiresInMs === undefined ? {} : { expiresInMs }),
-      ...(options.grant === undefined ? {} : { grant: grantOf(options.grant, '--grant') }),
-    })
+    }
+    if (options.tenant !== undefined) {
+      return await hearth.tenants.createKey((await findTenant(hearth, options.tenant)).id, request)
+    }
+    const grant = options.grant === undefined ? {} : { grant: grantOf(options.grant, '--grant') }
+    return await hearth.keys.create({ ...request, ...grant })
   })
   await presentOne(options, { id: made.key, json: made, people: () => `${made.key}\n` })
   if (options.json !== true && options.quiet !== true) {
@@ -47,16 +57,21 @@ export async function createKey(name: string, options: KeyOptions): Promise<numb
   return 0
 }
 
-export async function listKeys(options: ServerOptions): Promise<number> {
-  const keys = await withServer(options, async (hearth) => await hearth.keys.list())
+export async function listKeys(options: TenantKeyOptions): Promise<number> {
+  const { tenant } = options
+  const keys = await withServer(options, async (hearth) =>
+    tenant === undefined ? await hearth.keys.list() : await hearth.tenants.keys((await findTenant(hearth, tenant)).id),
+  )
   await presentList(options, keys, keyView)
   return 0
 }
 
-export async function revokeKeys(ids: readonly string[], options: ServerOptions): Promise<number> {
+export async function revokeKeys(ids: readonly string[], options: TenantKeyOptions): Promise<number> {
   await withServer(options, async (hearth) => {
+    const tenant = options.tenant === undefined ? null : await findTenant(hearth, options.tenant)
     for (const id of ids) {
-      await hearth.keys.revoke(id)
+      if (tenant === null) await hearth.keys.revoke(id)
+      else await hearth.tenants.revokeKey(tenant.id, id)
       if (options.json !== true) await write(process.stdout, `${id}\n`)
     }
   })

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { EventsOptions } from '../commands/events.ts'
-import type { KeyOptions } from '../commands/keys.ts'
+import type { KeyOptions, TenantKeyOptions } from '../commands/keys.ts'
 import { collectWord, parseCount, parseDuration, parsePool } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
@@ -29,6 +29,8 @@ function addEvents(program: Command, finish: Finish): void {
   examples(command, ['hearth events', 'hearth events -f --json | jq .type', 'hearth events ID --export run.jsonl'])
 }
 
+const TENANT = 'of another tenant, by its name or id (for operators)'
+
 function addKey(program: Command, finish: Finish): void {
   const key = program.command('key').description('the keys of the API').helpCommand(false)
   const load = () => import('../commands/keys.ts')
@@ -40,6 +42,7 @@ function addKey(program: Command, finish: Finish): void {
       collectWord,
     )
     .option('--expires <duration>', 'it ends after this time, like 30d', parseDuration)
+    .option('--tenant <name>', TENANT)
     .action(async (name: string, options: KeyOptions) => finish(await (await load()).createKey(name, options)))
   examples(create, ['hearth key create ci --scope sandbox:read --scope sandbox:write --scope exec --expires 30d'])
   const delegate = remote(
@@ -56,12 +59,13 @@ function addKey(program: Command, finish: Finish): void {
   examples(delegate, [
     `hearth key delegate helper --grant '{"policy":{"allow":["pypi.org"]},"children":2,"ttlMs":600000}' --expires 1h`,
   ])
-  remote(key.command('ls').description('list the keys; never the keys themselves')).action(
-    async (options: ServerOptions) => finish(await (await load()).listKeys(options)),
-  )
+  remote(key.command('ls').description('list the keys; never the keys themselves'))
+    .option('--tenant <name>', TENANT)
+    .action(async (options: TenantKeyOptions) => finish(await (await load()).listKeys(options)))
   remote(key.command('revoke').description('refuse keys from now on'))
     .argument('<ids...>', 'what `hearth key ls` shows')
-    .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).revokeKeys(ids, options)))
+    .option('--tenant <name>', TENANT)
+    .action(async (ids: string[], options: TenantKeyOptions) => finish(await (await load()).revokeKeys(ids, options)))
 }
 
 function addPool(program: Command, finish: Finish): void {

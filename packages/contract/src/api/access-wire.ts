@@ -62,7 +62,19 @@ const tenantName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/)
 export const createTenantSchema = z
   .strictObject({ name: tenantName, quotas: quotasSchema.partial().optional() })
   .meta({ id: 'CreateTenant' })
+export type CreateTenant = z.input<typeof createTenantSchema>
 
 export const tenantViewSchema = z
   .object({ id: z.string(), name: z.string(), quotas: quotasSchema, createdAt: z.iso.datetime() })
   .meta({ id: 'Tenant' })
+export type TenantView = z.output<typeof tenantViewSchema>
+
+/** What a tenant may hold at once, and what it holds now. */
+export const quotasViewSchema = z
+  .object({
+    tenant: z.object({ id: z.string(), name: z.string() }),
+    limits: quotasSchema,
+    usage: quotasSchema,
+  })
+  .meta({ id: 'Quotas' })
+export type QuotasView = z.output<typeof quotasViewSchema>

@@ -6,7 +6,7 @@ import { retryDelayMs } from './retry.ts'
 import { ServerClock } from './server-clock.ts'
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/v1`, each part already escaped. */
   readonly path: string
   /** A list is a parameter that is repeated. */

@@ -30,7 +30,7 @@ export type KeyStore = Pick<
 export type EventStore = Pick<EventRepository, 'page' | 'follow' | 'head' | 'verify'>
 /** Values go in here, and out to the gateway alone. */
 export type SecretStore = Pick<SecretRepository, 'put' | 'list' | 'get' | 'remove'>
-export type TenantStore = Pick<TenantRepository, 'create' | 'list' | 'get' | 'setQuotas'>
+export type TenantStore = Pick<TenantRepository, 'create' | 'list' | 'get' | 'setQuotas' | 'usage' | 'remove'>
 
 /** What the routes work with. One for each server. */
 export interface Services {

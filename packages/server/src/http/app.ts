@@ -26,6 +26,8 @@ import { secretRoutes } from './routes/secrets.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { systemRoutes } from './routes/system.ts'
 import { templateRoutes } from './routes/templates.ts'
+import { quotaRoutes } from './routes/quotas.ts'
+import { tenantKeyRoutes } from './routes/tenant-keys.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { volumeRoutes } from './routes/volumes.ts'
 import { watchRoutes } from './routes/watch.ts'
@@ -60,6 +62,8 @@ const ROUTES = [
   eventRoutes,
   keyRoutes,
   tenantRoutes,
+  tenantKeyRoutes,
+  quotaRoutes,
   poolRoutes,
 ] as const
 

@@ -40,6 +40,8 @@ beforeAll(async () => {
     'tenant.create',
     'tenant.key',
     'tenant.quotas',
+    'tenant.delete',
+    'tenant.key.revoke',
     // An image of any name would be fetched.
     'template.build',
     'sandbox.delete',

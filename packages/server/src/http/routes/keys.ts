@@ -68,7 +68,6 @@ function requireOutside({ sandboxId }: ApiKey): void {
 }
 
 function revokeRoute(app: App, services: Services): void {
-  const { keys, access } = services
   const revoke = describeRoute(
     { name: 'key.revoke', summary: 'Revoke a key, and with it all that was made under it', scope: 'keys' },
     {
@@ -80,16 +79,23 @@ function revokeRoute(app: App, services: Services): void {
   )
   app.openapi(revoke, async (context) => {
     const caller = context.get('caller')
-    const { tenantId, scopes } = caller
-    const { id } = context.req.valid('param')
-    const found = KEY_ID.test(id) ? (await keys.list(tenantId)).find((key) => key.id === id) : undefined
-    if (found === undefined || !isBelow(caller, found)) throw new HearthError('not_found', 'there is no such key')
-    requireWithin(scopes, found.scopes, 'the key')
-    await keys.revoke(tenantId, id)
-    access.keys.forget()
-    await services.controlPlane.endOrphans()
+    await revokeKey(services, caller, { tenantId: caller.tenantId, id: context.req.valid('param').id })
     return context.body(null, 204)
   })
+}
+
+/** Whether the caller may speak for that tenant is checked before. */
+export async function revokeKey(
+  { keys, access, controlPlane }: Services,
+  caller: Caller,
+  { tenantId, id }: { readonly tenantId: string; readonly id: string },
+): Promise<void> {
+  const found = KEY_ID.test(id) ? (await keys.list(tenantId)).find((key) => key.id === id) : undefined
+  if (found === undefined || !isBelow(caller, found)) throw new HearthError('not_found', 'there is no such key')
+  requireWithin(caller.scopes, found.scopes, 'the key')
+  await keys.revoke(tenantId, id)
+  access.keys.forget()
+  await controlPlane.endOrphans()
 }
 
 /** A holder knows of the keys that were made under it, and of its own. */

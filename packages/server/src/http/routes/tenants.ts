@@ -1,17 +1,16 @@
 import { z } from '@hono/zod-openapi'
-import { createKeySchema, createTenantSchema, newKeySchema, quotasSchema, tenantViewSchema } from '@hearth/contract'
+import { createTenantSchema, HearthError, quotasSchema, tenantViewSchema } from '@hearth/contract'
 import type { Tenant } from '../../state/index.ts'
-import { requireWithin } from '../access/scopes.ts'
 import type { App, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
-import { describeRoute, jsonAnswer, jsonBody } from '../openapi.ts'
-import { keyView } from './keys.ts'
+import { describeRoute, jsonAnswer, jsonBody, noContent } from '../openapi.ts'
 
-const tenantParameters = z.object({ tenant: z.string().max(64) })
+export const tenantParameters = z.object({ tenant: z.string().max(64) })
 const oneTenant = jsonAnswer(tenantViewSchema, 'The tenant.')
 
 /** For operators alone: who else uses this server, and how much of it. */
-export function tenantRoutes(app: App, { tenants, keys, limits }: Services): void {
+export function tenantRoutes(app: App, services: Services): void {
+  const { tenants, limits } = services
   const before = boundedJson(limits)
   const create = describeRoute(
     { name: 'tenant.create', summary: 'Make a tenant', scope: 'operator', before },
@@ -47,22 +46,24 @@ export function tenantRoutes(app: App, { tenants, keys, limits }: Services): voi
     return context.json(tenantView(await tenants.setQuotas(tenant, defined(context.req.valid('json')))), 200)
   })
 
-  const createKey = describeRoute(
-    { name: 'tenant.key', summary: 'Make a key of a tenant', scope: 'operator', before },
+  const remove = describeRoute(
     {
-      method: 'post',
-      path: '/v1/tenants/{tenant}/keys',
-      request: { params: tenantParameters, ...jsonBody(createKeySchema) },
-      responses: { 201: jsonAnswer(newKeySchema, 'The only answer that holds the key itself.') },
+      name: 'tenant.delete',
+      summary: 'Remove a tenant that holds nothing, with its keys and all it knew',
+      scope: 'operator',
     },
+    { method: 'delete', path: '/v1/tenants/{tenant}', request: { params: tenantParameters }, responses: noContent },
   )
-  app.openapi(createKey, async (context) => {
-    const { name, scopes = ['admin'], expiresInMs } = context.req.valid('json')
-    requireWithin(context.get('caller').scopes, scopes, 'the new key')
-    const tenant = await tenants.get(context.req.valid('param').tenant)
-    const expiresAt = expiresInMs === undefined ? null : Date.now() + expiresInMs
-    const made = await keys.create({ tenantId: tenant.id, name, scopes, expiresAt })
-    return context.json({ ...keyView(made.key), key: made.token }, 201)
+  app.openapi(remove, async (context) => {
+    const { tenant } = context.req.valid('param')
+    if (tenant === context.get('caller').tenantId) {
+      throw new HearthError('conflict', 'this is the tenant of your own key', {
+        suggestion: 'Use the key of an operator that belongs to another tenant.',
+      })
+    }
+    await tenants.remove(tenant)
+    services.access.keys.forget()
+    return context.body(null, 204)
   })
 }
 

@@ -2,6 +2,8 @@ import type { Selectable } from 'kysely'
 import { DEFAULT_QUOTAS, HearthError, parseInput, quotasSchema, type Quotas } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
 import type { TenantsTable } from '../database/tables.ts'
+import { countUsage, type Usage } from '../sandboxes/usage.ts'
+import { removeTenant } from './remove-tenant.ts'
 
 export interface Tenant {
   readonly id: string
@@ -59,6 +61,16 @@ export class TenantRepository {
       .orderBy('id')
       .execute()
     return rows.map(decode)
+  }
+
+  /** What it holds now, in the terms of its quotas. */
+  async usage(id: string): Promise<Usage> {
+    return await countUsage(this.#database, id)
+  }
+
+  /** With its keys, secrets, runs and events; `conflict` while it holds anything on a host. */
+  async remove(id: string): Promise<void> {
+    await removeTenant(this.#database, this.#sources, id)
   }
 
   async setQuotas(id: string, change: Partial<Quotas>): Promise<Tenant> {

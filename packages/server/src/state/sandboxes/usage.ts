@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from 'kysely'
-import { HearthError, type Quotas } from '@hearth/contract'
+import { HearthError, QUOTA_OPTIONS, type Quotas } from '@hearth/contract'
 import type { ApiKeyRepository } from '../access/api-keys.ts'
 import type { TenantRepository } from '../access/tenants.ts'
 import type { Database } from '../database/database.ts'
@@ -96,12 +96,13 @@ export async function volumeWithinQuota(
 
 /** Refuses with `quota_exceeded` when the tenant would hold more than it may with this. Only inside a transaction, as above. */
 export async function requireQuota(session: QuotaSession, tenantId: string, wanted: Partial<Usage>): Promise<void> {
-  const { quotas } = await session.tenants.lock(tenantId)
+  const { quotas, name: tenant } = await session.tenants.lock(tenantId)
   const used = await session.sandboxes.usage(tenantId)
   for (const [name, more] of Object.entries(wanted) as [keyof Usage, number][]) {
     if (used[name] + more <= quotas[name]) continue
-    const message = `quota of ${name}: ${used[name]} of ${quotas[name]} are in use, and ${more} more are asked for`
+    const message = `quota ${name}: ${used[name]} of ${quotas[name]} are in use, and ${more} more are asked for`
     const context = { quota: name, limit: quotas[name], used: used[name], wanted: more }
-    throw new HearthError('quota_exceeded', message, { context })
+    const suggestion = `Delete what is no longer needed (\`hearth quota\` shows what is in use), or let an operator raise it: \`hearth tenant quota ${tenant} ${QUOTA_OPTIONS[name]} ...\`.`
+    throw new HearthError('quota_exceeded', message, { context, suggestion })
   }
 }
