@@ -180,7 +180,7 @@ export function fail(
   error: unknown,
 ): void {
   const { connection } = context
-  if (error instanceof PushRefusedError) {
+  if (error instanceof PushRefusedError && !inbound.reply.begun) {
     recordRefusal(connection, error.refusal, inbound)
     answerPush(inbound, error.report)
     return

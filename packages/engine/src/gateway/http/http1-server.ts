@@ -49,7 +49,12 @@ export function serveHttp1(socket: Duplex, handlers: Http1Handlers, limits: Http
   server.on('checkContinue', (request, response) => serve(request, response, true))
   server.on('checkExpectation', serve)
   const takeOver = (request: IncomingMessage, stream: Duplex, head: Buffer): void => {
-    if (!waiting.began()) return void socket.destroy()
+    // The answers before it must be out: until then the stream is theirs.
+    if (waiting.busy) {
+      handlers.unreadable(refuse('malformed', 'a request to change the protocol came ahead of the answer to another'))
+      return void socket.destroy()
+    }
+    waiting.began()
     const response = new ServerResponse(request)
     // SAFETY: the parser has let go of the stream, so that the response is the only one to write to it. Its type wants a socket but uses a stream.
     response.assignSocket(stream as Parameters<ServerResponse['assignSocket']>[0])
@@ -151,7 +156,9 @@ function replyOn(response: ServerResponse): Reply {
       return response.headersSent
     },
     sink: response,
-    proceed: () => response.writeContinue(),
+    proceed: () => {
+      if (!response.headersSent && !response.destroyed) response.writeContinue()
+    },
     begin: (status, reason, headers) => {
       response.writeHead(status, reason === '' ? undefined : reason, flat(headers))
       // The head goes with the first bytes of the body where there are some by then.

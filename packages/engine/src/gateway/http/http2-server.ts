@@ -2,7 +2,7 @@ import { constants, performServerHandshake, type ServerHttp2Session, type Server
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { HttpLimits } from './limits.ts'
-import { grouped } from './http2-headers.ts'
+import { grouped, sendTrailers, widenWindow } from './http2-headers.ts'
 import { pairs, valuesOf, without, type Headers, type Inbound, type Reply } from './message.ts'
 
 /** What may wait in a stream that nobody reads. */
@@ -20,6 +20,7 @@ export function serveHttp2(
   const session = performServerHandshake(socket, {
     maxSessionMemory: SESSION_MEMORY,
     maxHeaderListPairs: limits.headerCount + 4,
+    strictSingleValueFields: false,
     settings: {
       maxConcurrentStreams: limits.streams,
       maxHeaderListSize: limits.headerBytes,
@@ -32,7 +33,7 @@ export function serveHttp2(
   // Node itself does not always notice the end of what is below TLS.
   if (stream.readableEnded) session.close()
   else stream.once('end', () => session.close())
-  session.once('connect', () => session.setLocalWindowSize(WINDOW_BYTES * 8))
+  widenWindow(session, WINDOW_BYTES * 8)
   session.on('stream', (stream: ServerHttp2Stream, _headers, flags: number, raw: string[]) => {
     stream.on('error', () => stream.destroy())
     void serve(inboundOf(stream, pairs(raw), (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0))
@@ -89,12 +90,12 @@ function replyOn(stream: ServerHttp2Stream): Reply {
     },
     sink: stream,
     proceed: () => {
-      if (!stream.closed && !stream.headersSent) stream.additionalHeaders({ ':status': 100 })
+      if (!stream.closed && !stream.destroyed && !stream.headersSent) stream.additionalHeaders({ ':status': 100 })
     },
     begin: (status, _reason, headers) => {
       if (stream.closed || stream.destroyed) return
       stream.respond({ ...grouped(headers), ':status': status }, { waitForTrailers: true })
-      stream.once('wantTrailers', () => stream.sendTrailers(grouped(trailers)))
+      stream.once('wantTrailers', () => sendTrailers(stream, trailers))
     },
     end: (given) => {
       trailers = given

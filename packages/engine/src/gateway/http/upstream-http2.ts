@@ -1,7 +1,7 @@
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
-import { grouped } from './http2-headers.ts'
+import { grouped, sendTrailers, widenWindow } from './http2-headers.ts'
 import type { HttpLimits } from './limits.ts'
 import { pairs, valuesOf, type Headers, type Outgoing, type UpstreamRequest, type UpstreamResponse } from './message.ts'
 import { upstreamFailed, upstreamLate } from './refusal.ts'
@@ -13,10 +13,12 @@ export function openSession(socket: Duplex, limits: HttpLimits): ClientHttp2Sess
   const session = connect('https://upstream.invalid', {
     createConnection: () => socket,
     maxHeaderListPairs: limits.headerCount + 4,
+    // Doubled headers pass as they come, as over HTTP/1.1: many servers send some twice.
+    strictSingleValueFields: false,
     settings: { enablePush: false, initialWindowSize: WINDOW_BYTES, maxHeaderListSize: limits.headerBytes },
   })
   session.on('error', () => session.destroy())
-  session.once('connect', () => session.setLocalWindowSize(WINDOW_BYTES * 8))
+  widenWindow(session, WINDOW_BYTES * 8)
   return session
 }
 
@@ -39,7 +41,7 @@ export function requestHttp2(
   stream.once('close', () => reject(upstreamFailed('the server closed the stream')))
   stream.setTimeout(limits.idleMs, () => stream.destroy(upstreamLate('the server did not answer in time')))
   let trailers: Headers = []
-  stream.once('wantTrailers', () => stream.sendTrailers(grouped(trailers)))
+  stream.once('wantTrailers', () => sendTrailers(stream, trailers))
   return {
     sink: stream,
     response: promise,

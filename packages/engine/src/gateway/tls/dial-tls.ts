@@ -19,6 +19,8 @@ export async function dialTls(
     secureContext: contextFor(extraRoots),
     rejectUnauthorized: true,
   })
+  // Also while nobody uses it, an error of its must not end the process.
+  secure.on('error', () => secure.destroy())
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const timer = setTimeout(() => reject(new Error('TLS was not opened in time')), HANDSHAKE_MS)
   const broken = (): void => reject(new Error('the server ended TLS'))
@@ -27,7 +29,7 @@ export async function dialTls(
     await promise
     return secure
   } catch (error) {
-    secure.on('error', () => secure.destroy()).destroy()
+    secure.destroy()
     throw error
   } finally {
     clearTimeout(timer)
