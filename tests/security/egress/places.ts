@@ -93,6 +93,11 @@ export function notationsOf(value: string): string[] {
     hex.toUpperCase(),
     escaped('%', 2),
     escaped(String.raw`\u`, 4),
+    escaped(String.raw`\\u`, 4),
+    bytes
+      .toString('base64')
+      .match(/.{20}/g)
+      ?.join(String.raw`\n`) ?? value,
     Array.from(value).join('\0'),
   ]
 }

@@ -19,6 +19,13 @@ const FORMS: Readonly<Record<string, (text: string) => string>> = {
   base64: (text) => Buffer.from(text, 'latin1').toString('base64'),
   percent: (text) => Array.from(text, (one) => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`).join(''),
   json: (text) => Array.from(text, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
+  nested: (text) => Array.from(text, (one) => `\\\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
+  lines: (text) => inLines(Buffer.from(text, 'latin1').toString('base64')),
+}
+
+/** As an API gives it back in JSON that was stored as an attachment. */
+function inLines(text: string): string {
+  return text.match(/.{1,20}/g)?.join(String.raw`\n`) ?? text
 }
 
 /** The most careless server there is: it gives back what it gets in whatever field and notation it is asked to, also later. */

@@ -1,5 +1,5 @@
 """Ways to a secret's value for somebody who has its placeholder. Everything that comes back is shown; the value must not be in it."""
-import base64, gzip, os, subprocess, sys, tempfile
+import base64, gzip, os, subprocess, sys, tempfile, textwrap
 from urllib.parse import quote
 from wire import *
 
@@ -12,6 +12,8 @@ FORMS = {
     'base64': lambda text: base64.b64encode(f'xy{text}'.encode()).decode(),
     'percent': lambda text: ''.join(f'%{ord(one):02x}' for one in text),
     'json': lambda text: ''.join(f'\\u{ord(one):04x}' for one in text),
+    'nested': lambda text: ''.join(f'\\\\u{ord(one):04x}' for one in text),
+    'lines': lambda text: '\\n'.join(textwrap.wrap(base64.b64encode(text.encode()).decode(), 20)),
 }
 
 

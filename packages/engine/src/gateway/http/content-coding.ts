@@ -32,7 +32,7 @@ export function codingsOf(headers: Headers): string[] | null {
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== '' && coding !== 'identity')
     .toReversed()
-  return codings.length <= MOST_CODINGS && codings.every((coding) => coding in DECODERS) ? codings : null
+  return codings.length <= MOST_CODINGS && codings.every((coding) => Object.hasOwn(DECODERS, coding)) ? codings : null
 }
 
 /** The part of what a client accepts that can be looked into. */
@@ -42,7 +42,7 @@ export function readableCodings(accepted: string): string {
     .map((coding) => coding.trim())
     .filter((coding) => {
       const name = coding.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-      return name === 'identity' || name in DECODERS
+      return name === 'identity' || Object.hasOwn(DECODERS, name)
     })
     .join(', ')
 }

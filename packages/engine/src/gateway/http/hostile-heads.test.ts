@@ -151,6 +151,13 @@ describe.each(PAIRS)('a client of %s and a server of %s', (client, offered) => {
     expect(await talk({ head: twice, trailers: [] }, answered, 'said')).toContain('said')
   })
 
+  it.runIf(version === 'http/1.1')('an answer that is packed for its way is not passed on', async () => {
+    const packed: Headers = [['transfer-encoding', 'gzip']]
+    const answer = answerOf({ head: packed, trailers: [] }, version, '200', [])
+    expect(await talk(HARMLESS, answer, 'for the way')).toContain('for the way')
+    await expectAlive()
+  })
+
   it('a client that goes when its connection is there', async () => {
     for (let round = 0; round < 20; round++) {
       // oxlint-disable-next-line no-await-in-loop -- one connection after the other

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { InspectedConnection } from '../connection.ts'
 import { codingsOf, Decoded } from './content-coding.ts'
 import { allowedTrailers, withoutHopByHop } from './hop-by-hop.ts'
-import { without, type Header, type Headers, type Inbound, type UpstreamResponse } from './message.ts'
+import { valuesOf, without, type Header, type Headers, type Inbound, type UpstreamResponse } from './message.ts'
 import type { Filter } from './pump.ts'
 import { upstreamFailed } from './refusal.ts'
 
@@ -21,6 +21,7 @@ export function prepareResponse(
   inbound: Inbound,
   response: UpstreamResponse,
 ): PreparedResponse {
+  checkTransfer(response.headers)
   const bodiless = inbound.method === 'HEAD' || response.status === 204 || response.status === 304
   const headers = withoutHopByHop(response.headers)
   const body = bodiless ? null : response.body
@@ -35,6 +36,14 @@ export function prepareResponse(
     ...(body === null ? { headers: scrubbed, body } : decode(scrubbed, body)),
     filter: secrets.scrubber.stream(),
     trailers: () => scrubHeaders(trailers(), connection),
+  }
+}
+
+/** What is packed for the way alone is taken off nowhere, and could hold anything. */
+function checkTransfer(headers: Headers): void {
+  const codings = valuesOf(headers, 'transfer-encoding')
+  if (codings.length > 1 || codings.some((coding) => coding.trim().toLowerCase() !== 'chunked')) {
+    throw upstreamFailed('the server encoded its answer for the way, in another way than chunked')
   }
 }
 

@@ -1,4 +1,11 @@
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import {
+  connect,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type ClientSessionOptions,
+  type ServerSessionOptions,
+} from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
 import { grouped, sendTrailers, widenWindow } from './http2-headers.ts'
@@ -10,13 +17,13 @@ import type { Proceed } from './upstream-http1.ts'
 const WINDOW_BYTES = 256 * 1024
 
 export function openSession(socket: Duplex, limits: HttpLimits): ClientHttp2Session {
-  const session = connect('https://upstream.invalid', {
-    createConnection: () => socket,
+  const options: ClientSessionOptions & Pick<ServerSessionOptions, 'strictSingleValueFields'> = {
     maxHeaderListPairs: limits.headerCount + 4,
     // Doubled headers pass as they come, as over HTTP/1.1: many servers send some twice.
     strictSingleValueFields: false,
     settings: { enablePush: false, initialWindowSize: WINDOW_BYTES, maxHeaderListSize: limits.headerBytes },
-  })
+  }
+  const session = connect('https://upstream.invalid', { ...options, createConnection: () => socket })
   session.on('error', () => session.destroy())
   widenWindow(session, WINDOW_BYTES * 8)
   return session

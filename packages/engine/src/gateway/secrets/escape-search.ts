@@ -1,5 +1,5 @@
 import type { EncodedForm } from './encoded-forms.ts'
-import { ESCAPE_BEGINNINGS, isOfEscapes, startsEscape } from './escapes.ts'
+import { ESCAPE_BEGINNINGS, isLineBreak, isOfEscapes, mayEscape } from './escapes.ts'
 
 const ORDINARY = 0
 const ESCAPE = 1
@@ -9,20 +9,21 @@ const PRINTABLE = { from: 0x20, to: 0x7f }
 const GLANCE = 32
 
 /**
- * Finds escapes that may be a part of a form. A text that holds one is made of characters of forms and of escapes alone: whatever else stands in
+ * Finds escapes and breaks that may be a part of a form. A text that holds one is made of characters of forms and of escapes alone: whatever else stands in
  * it, such as a space or a quote, rules out everything up to it, so that most bytes are never looked at.
  */
 export class EscapeSearch {
   readonly #kinds = new Uint8Array(256).fill(STOP)
+  readonly #within = new Uint8Array(256)
   readonly #shortest: number
 
   constructor(forms: readonly EncodedForm[]) {
     this.#shortest = Math.min(...forms.map(({ bytes }) => bytes.length))
-    const within = new Set(forms.flatMap(({ bytes }) => [...bytes]))
+    for (const { bytes } of forms) for (const byte of bytes) this.#within[byte] = 1
     for (let byte = PRINTABLE.from; byte < PRINTABLE.to; byte++) {
-      if (startsEscape(byte)) this.#kinds[byte] = ESCAPE
-      else if (within.has(byte) || isOfEscapes(byte)) this.#kinds[byte] = ORDINARY
+      if (this.#within[byte] === 1 || isOfEscapes(byte)) this.#kinds[byte] = ORDINARY
     }
+    for (const byte of ESCAPE_BEGINNINGS) this.#kinds[byte] = ESCAPE
   }
 
   /** Calls back for each place where an escape could begin in such a text that is as long as the shortest form, and perhaps for others. */
@@ -34,12 +35,12 @@ export class EscapeSearch {
     while (at + shortest <= bytes.length) {
       let probe = at + shortest - 1
       while (probe >= at && kinds[bytes[probe] as number] !== STOP) probe--
-      at = probe >= at ? probe + 1 : this.#within(bytes, at, next, found)
+      at = probe >= at ? probe + 1 : this.#along(bytes, at, next, found)
     }
   }
 
   /** From within such a text; gives back from where on it is to be looked for the next one. */
-  #within(bytes: Buffer, from: number, next: NextEscape, found: (at: number) => void): number {
+  #along(bytes: Buffer, from: number, next: NextEscape, found: (at: number) => void): number {
     const kinds = this.#kinds
     let last = from
     const { length } = bytes
@@ -48,7 +49,7 @@ export class EscapeSearch {
       if (kind === STOP) return at + 1
       if (kind === ESCAPE) {
         last = at
-        found(at)
+        if (this.#isWorth(bytes[at] as number, bytes[at + 1] ?? 0)) found(at)
       } else if (at - last >= GLANCE) {
         const escape = next.from(at)
         // Whatever holds that one has no other before it.
@@ -58,12 +59,17 @@ export class EscapeSearch {
     }
     return length
   }
+
+  /** A break, a character of a form, or what could begin an escape. */
+  #isWorth(byte: number, next: number): boolean {
+    return this.#within[byte] === 1 || isLineBreak(byte) || mayEscape(byte, next)
+  }
 }
 
 /** Finds escapes in ascending order. */
 class NextEscape {
   readonly #bytes: Buffer
-  readonly #places = [-1, -1, -1]
+  readonly #places = ESCAPE_BEGINNINGS.map(() => -1)
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -71,11 +77,14 @@ class NextEscape {
 
   /** The end where there is none. */
   from(from: number): number {
-    for (const [index, byte] of ESCAPE_BEGINNINGS.entries()) {
-      if ((this.#places[index] as number) >= from) continue
-      const at = this.#bytes.indexOf(byte, from)
-      this.#places[index] = at < 0 ? this.#bytes.length : at
+    let least = this.#bytes.length
+    for (let index = 0; index < ESCAPE_BEGINNINGS.length; index++) {
+      if ((this.#places[index] as number) < from) {
+        const at = this.#bytes.indexOf(ESCAPE_BEGINNINGS[index] as number, from)
+        this.#places[index] = at < 0 ? this.#bytes.length : at
+      }
+      least = Math.min(least, this.#places[index] as number)
     }
-    return Math.min(...this.#places)
+    return least
   }
 }

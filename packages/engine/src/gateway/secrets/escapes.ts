@@ -1,17 +1,44 @@
-import { entityAt, entityLength } from './entities.ts'
-import { digit, UNFINISHED } from './escape-notation.ts'
+import { FIRST_LETTERS_OF_NAMES, LETTERS_OF_NAMES, LONGEST_NAME, beginsName, namedEntity } from './entities.ts'
+import { digit, lengthOf, reading, SOFT_BREAK, STRANGE, UNFINISHED, valueOf } from './escape-notation.ts'
 
 const PERCENT = 0x25
 const BACKSLASH = 0x5c
 const AMPERSAND = 0x26
+const EQUALS = 0x3d
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
+const [U, X, HASH, SEMICOLON, OPEN, CLOSE] = Array.from('ux#;{}', (one) => one.charCodeAt(0)) as [
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+]
+/** Of `\`: what a letter stands for, and what stands for itself. */
+const AFTER_BACKSLASH = new Map(
+  Object.entries({ n: '\n', r: '\r', t: '\t', '"': '"', "'": "'", '/': '/', '\\': '\\' }).map(([one, other]) => [
+    one.charCodeAt(0),
+    other.charCodeAt(0),
+  ]),
+)
+const LONGEST_NUMBER = 8
 
-/** All of `%2541`, `\\u0041`, `\\x41`, `&#x41;` and the names of entities. */
+/** How often one escape may be wrapped in another: JSON within JSON within a URL. */
+export const LEVELS = 3
+/** With `=` as in quoted-printable. */
+export const ESCAPE_BEGINNINGS: readonly number[] = [PERCENT, BACKSLASH, AMPERSAND, EQUALS, LINE_FEED, CARRIAGE_RETURN]
+
+/** All that escapes can be made of. */
 const OF_ESCAPES = new Uint8Array(256)
-for (const byte of Buffer.from('%\\&0123456789abcdefABCDEFuxX#;amplgtquos')) OF_ESCAPES[byte] = 1
-export const ESCAPE_BEGINNINGS: readonly number[] = [PERCENT, BACKSLASH, AMPERSAND]
+for (const byte of Buffer.from(`%\\&=\r\n0123456789abcdefABCDEFuxX#;{}nrt${LETTERS_OF_NAMES}`)) OF_ESCAPES[byte] = 1
 
 export function startsEscape(byte: number): boolean {
-  return byte === PERCENT || byte === BACKSLASH || byte === AMPERSAND
+  return byte === PERCENT || byte === BACKSLASH || byte === AMPERSAND || byte === EQUALS
+}
+
+export function isLineBreak(value: number): boolean {
+  return value === LINE_FEED || value === CARRIAGE_RETURN
 }
 
 /** Whether it can be a part of an escape. What an escape by a backslash alone stands for is not: that is a character of its text. */
@@ -19,73 +46,140 @@ export function isOfEscapes(byte: number): boolean {
   return OF_ESCAPES[byte] === 1
 }
 
-/** How long the escape of this character is that stands here: 0 when there is none. */
-export function escapeLength(bytes: Buffer, at: number, wanted: number): number {
-  switch (bytes[at]) {
+/** By the first byte of an escape and the one after it. */
+const MAY_ESCAPE = new Uint8Array(1 << 16)
+for (const [first, seconds] of [
+  [PERCENT, '0123456789abcdefABCDEF'],
+  [EQUALS, '0123456789abcdefABCDEF\r\n'],
+  [AMPERSAND, `#${FIRST_LETTERS_OF_NAMES}`],
+  [BACKSLASH, `ux${String.fromCharCode(...AFTER_BACKSLASH.keys())}`],
+] as const) {
+  for (const second of Buffer.from(`${seconds}%\\&=`)) MAY_ESCAPE[(first << 8) | second] = 1
+}
+
+/** Whether these two could begin one: most do not, and that is told by one look. */
+export function mayEscape(first: number, second: number): boolean {
+  return first <= 255 && MAY_ESCAPE[(first << 8) | second] === 1
+}
+
+/**
+ * The character here after escapes were taken off so many times, as a `reading`. Each of the characters that an escape is written with may be
+ * escaped itself, so that `%5C%75002B` is read as `\u002B` first and as `+` then.
+ */
+export function readAt(bytes: Buffer, at: number, level: number): number {
+  if (at >= bytes.length) return UNFINISHED
+  if (level === 0) return reading(bytes[at] as number, 1)
+  const first = readAt(bytes, at, level - 1)
+  if (first === UNFINISHED) return UNFINISHED
+  switch (valueOf(first)) {
     case PERCENT:
-      return percentLength(bytes, at, wanted)
+      return hexadecimal(bytes, at, lengthOf(first), 2, level) || first
     case BACKSLASH:
-      return backslashLength(bytes, at, wanted)
+      return afterBackslash(bytes, at, lengthOf(first), level) || first
     case AMPERSAND:
-      return entityLength(bytes, at, wanted)
+      return entity(bytes, at, lengthOf(first), level) || first
+    case EQUALS:
+      return softBreak(bytes, at, lengthOf(first), level) || hexadecimal(bytes, at, lengthOf(first), 2, level) || first
     default:
-      return 0
+      return first
   }
 }
 
-/** The character that the escape here stands for, or a negative number. `%25` may also be the first half of a double escape. */
-export function escapedAt(bytes: Buffer, at: number): number {
-  const kind = bytes[at + 1] as number
-  if (bytes[at] === 0x25) return hexAt(bytes, at + 1)
-  if (bytes[at] === 0x5c) {
-    if (kind === 0x75) return bytes[at + 2] === 0x30 && bytes[at + 3] === 0x30 ? hexAt(bytes, at + 4) : -1
-    if (kind === 0x78) return hexAt(bytes, at + 2)
-    return kind === 0x22 || kind === 0x2f || kind === 0x5c ? kind : -1
+/** Like `readAt`; what begins no escape is the same at all levels. */
+function plainOr(bytes: Buffer, at: number, level: number): number {
+  const byte = bytes[at]
+  return byte === undefined || startsEscape(byte) ? readAt(bytes, at, level) : reading(byte, 1)
+}
+
+/** So many digits from there on. 0: something else is there. */
+function hexadecimal(bytes: Buffer, at: number, from: number, digits: number, level: number): number {
+  let length = from
+  let value = 0
+  for (let count = 0; count < digits; count++) {
+    const read = plainOr(bytes, at + length, level - 1)
+    if (read === UNFINISHED) return UNFINISHED
+    const one = digit(valueOf(read))
+    if (one < 0) return 0
+    value = value * 16 + one
+    length += lengthOf(read)
   }
-  const entity = entityAt(bytes, at)
-  return entity > 0 ? entity >> 4 : -1
+  return reading(value > 255 ? STRANGE : value, length)
 }
 
-/** The same of what is escaped twice: `%2541`. */
-export function escapedTwiceAt(bytes: Buffer, at: number): number {
-  return bytes[at] === 0x25 && bytes[at + 1] === 0x32 && bytes[at + 2] === 0x35 ? hexAt(bytes, at + 3) : -1
+function afterBackslash(bytes: Buffer, at: number, from: number, level: number): number {
+  const next = plainOr(bytes, at + from, level - 1)
+  if (next === UNFINISHED) return UNFINISHED
+  const length = from + lengthOf(next)
+  const kind = valueOf(next)
+  if (kind === X) return hexadecimal(bytes, at, length, 2, level)
+  if (kind === U) {
+    const brace = plainOr(bytes, at + length, level - 1)
+    if (brace === UNFINISHED) return UNFINISHED
+    return valueOf(brace) === OPEN
+      ? number(bytes, at, length + lengthOf(brace), 16, CLOSE, level)
+      : hexadecimal(bytes, at, length, 4, level)
+  }
+  const value = AFTER_BACKSLASH.get(kind)
+  return value === undefined ? 0 : reading(value, length)
 }
 
-function percentLength(bytes: Buffer, at: number, wanted: number): number {
-  const once = matchesHex(bytes, at + 1, wanted)
-  if (once !== 0) return once < 0 ? UNFINISHED : 3
-  const twice = matchesHex(bytes, at + 1, 0x25)
-  if (twice <= 0) return twice
-  const inner = matchesHex(bytes, at + 3, wanted)
-  return inner > 0 ? 5 : inner
+function softBreak(bytes: Buffer, at: number, from: number, level: number): number {
+  const next = plainOr(bytes, at + from, level - 1)
+  if (next === UNFINISHED) return UNFINISHED
+  const length = from + lengthOf(next)
+  if (valueOf(next) === LINE_FEED) return reading(SOFT_BREAK, length)
+  if (valueOf(next) !== CARRIAGE_RETURN) return 0
+  const last = plainOr(bytes, at + length, level - 1)
+  if (last === UNFINISHED) return UNFINISHED
+  return valueOf(last) === LINE_FEED ? reading(SOFT_BREAK, length + lengthOf(last)) : 0
 }
 
-function backslashLength(bytes: Buffer, at: number, wanted: number): number {
-  const kind = bytes[at + 1]
-  if (kind === undefined) return UNFINISHED
-  if (kind === wanted && (kind === 0x22 || kind === 0x2f || kind === 0x5c)) return 2
-  if (kind === 0x78) return scaled(matchesHex(bytes, at + 2, wanted), 4)
-  if (kind !== 0x75) return 0
-  const high = matchesHex(bytes, at + 2, 0)
-  return high > 0 ? scaled(matchesHex(bytes, at + 4, wanted), 6) : high
+function entity(bytes: Buffer, at: number, from: number, level: number): number {
+  const next = plainOr(bytes, at + from, level - 1)
+  if (next === UNFINISHED) return UNFINISHED
+  if (valueOf(next) !== HASH) return named(bytes, at, from, level)
+  const length = from + lengthOf(next)
+  const base = plainOr(bytes, at + length, level - 1)
+  if (base === UNFINISHED) return UNFINISHED
+  return (valueOf(base) | 0x20) === X
+    ? number(bytes, at, length + lengthOf(base), 16, SEMICOLON, level)
+    : number(bytes, at, length, 10, SEMICOLON, level)
 }
 
-function scaled(found: number, length: number): number {
-  return found > 0 ? length : found
+/** Digits up to what closes them. Entities of HTML may also go without it. */
+function number(bytes: Buffer, at: number, from: number, base: number, close: number, level: number): number {
+  let length = from
+  let value = 0
+  for (let count = 0; count <= LONGEST_NUMBER; count++) {
+    const read = plainOr(bytes, at + length, level - 1)
+    if (read === UNFINISHED) return UNFINISHED
+    const one = digit(valueOf(read))
+    if (one < 0 || one >= base) {
+      const closed = valueOf(read) === close
+      if (count === 0 || (!closed && close === CLOSE)) return 0
+      return reading(value > 255 ? STRANGE : value, closed ? length + lengthOf(read) : length)
+    }
+    value = value * base + one
+    length += lengthOf(read)
+  }
+  return 0
 }
 
-/** 1: the two digits say this value. 0: they do not. Unfinished: they are not all there yet. */
-function matchesHex(bytes: Buffer, at: number, wanted: number): number {
-  const high = bytes[at]
-  if (high === undefined) return UNFINISHED
-  if (digit(high) !== wanted >> 4) return 0
-  const low = bytes[at + 1]
-  if (low === undefined) return UNFINISHED
-  return digit(low) === (wanted & 15) ? 1 : 0
-}
-
-function hexAt(bytes: Buffer, at: number): number {
-  const high = digit(bytes[at] ?? 0)
-  const low = digit(bytes[at + 1] ?? 0)
-  return high < 0 || low < 0 ? -1 : high * 16 + low
+function named(bytes: Buffer, at: number, from: number, level: number): number {
+  let length = from
+  let name = ''
+  while (name.length <= LONGEST_NAME) {
+    const read = plainOr(bytes, at + length, level - 1)
+    if (read === UNFINISHED) return UNFINISHED
+    const letter = valueOf(read) | 0x20
+    if (letter < 0x61 || letter > 0x7a) {
+      const closed = valueOf(read) === SEMICOLON
+      const value = namedEntity(name, closed)
+      return value < 0 ? 0 : reading(value, closed ? length + lengthOf(read) : length)
+    }
+    name += String.fromCharCode(valueOf(read))
+    if (name.length === 2 && !beginsName(name)) return 0
+    length += lengthOf(read)
+  }
+  return 0
 }

@@ -1,28 +1,38 @@
 import type { EncodedForm } from './encoded-forms.ts'
 import { EscapeSearch } from './escape-search.ts'
-import { LONGEST_ESCAPE, UNFINISHED } from './escape-notation.ts'
-import { escapedAt, escapedTwiceAt, escapeLength, isOfEscapes, startsEscape } from './escapes.ts'
+import { lengthOf, LONGEST_ESCAPE, reading, UNFINISHED, valueOf } from './escape-notation.ts'
+import { isLineBreak, isOfEscapes, LEVELS, mayEscape, readAt, startsEscape } from './escapes.ts'
+import { afterBreaks, endsWith, FormWalk, isBreak } from './form-walk.ts'
 import { LiteralSearch } from './literal-search.ts'
 
 export interface Match {
   readonly form: EncodedForm
   readonly start: number
   readonly end: number
-  /** Where each character begins, when some of them are escaped. */
+  /** Where each character begins and ends, one after the other, when some of them are escaped. */
   readonly pieces: readonly number[] | null
+}
+
+/** What of the end of some bytes could be the beginning of a form whose rest has not come yet. */
+export interface Unfinished {
+  /** So many bytes must wait for what follows. */
+  readonly held: number
+  /** So many, at least as many, are needed to find it. */
+  readonly needed: number
 }
 
 interface Candidate {
   readonly form: EncodedForm
-  /** Which of its characters is the first one that is escaped. */
+  /** Which of its characters is the first one that is escaped, or the first after a break. */
   readonly index: number
 }
 
-const MISMATCH = -2
 const AT_START = 256
 const NONE = 0
+/** Where a line ends after fewer characters than these they do not wait for the next: most lines end so, and nobody wants to wait for an empty one. */
+const FEW = 4
 
-/** Finds forms of values, also with some or all of their characters escaped. */
+/** Finds forms of values, also with some or all of their characters escaped, and broken into lines. */
 export class FormMatcher {
   readonly #forms: readonly EncodedForm[]
   readonly #literals: LiteralSearch
@@ -37,12 +47,13 @@ export class FormMatcher {
   constructor(forms: readonly EncodedForm[]) {
     this.#forms = forms
     this.#literals = new LiteralSearch(forms)
-    this.#escapes = new EscapeSearch(forms)
     this.#longest = Math.max(0, ...forms.map(({ bytes }) => bytes.length)) * LONGEST_ESCAPE
     this.#byFirst = Array.from({ length: 256 }, (_, byte) => forms.filter(({ bytes }) => bytes[0] === byte))
-    for (const form of forms) {
+    const escapable = forms.filter(({ kind }) => kind !== 'fixed')
+    this.#escapes = new EscapeSearch(escapable)
+    for (const { bytes } of forms) for (const byte of bytes) this.#anyByte[byte] = 1
+    for (const form of escapable) {
       for (const [index, byte] of form.bytes.entries()) {
-        this.#anyByte[byte] = 1
         const key = ((index === 0 ? AT_START : (form.bytes[index - 1] ?? 0)) << 8) | byte
         if (this.#escaped[key] === NONE) this.#escaped[key] = this.#candidates.push([]) - 1
         this.#candidates[this.#escaped[key] as number]?.push({ form, index })
@@ -57,24 +68,27 @@ export class FormMatcher {
     this.#literals.each(bytes, (form, start) =>
       found.push({ form, start, end: start + form.bytes.length, pieces: null }),
     )
-    this.#escapes.each(bytes, (at) => {
-      this.#escapedBy(bytes, at, escapedAt(bytes, at), found)
-      this.#escapedBy(bytes, at, escapedTwiceAt(bytes, at), found)
-    })
+    this.#escapes.each(bytes, (at) => this.#around(bytes, at, found))
     return found
   }
 
-  /** How many bytes at the end could be the beginning of a form whose rest has not come yet. */
-  unfinished(bytes: Buffer): number {
+  unfinished(bytes: Buffer): Unfinished {
     const earliest = Math.max(0, bytes.length - this.#longest)
     let at = bytes.length
     while (at > earliest && this.#isWithin(bytes[at - 1] as number)) at--
+    const broken = isLineBreak(bytes[bytes.length - 1] ?? 0)
+    let needed = 0
     for (; at < bytes.length; at++) {
       const byte = bytes[at] as number
       const forms = startsEscape(byte) ? this.#forms : (this.#byFirst[byte] as readonly EncodedForm[])
-      for (const form of forms) if (walk(bytes, at, form, 0, null) === UNFINISHED) return bytes.length - at
+      for (const form of forms) {
+        const walk = new FormWalk(bytes, form)
+        if (walk.follow(at, 0, null) !== UNFINISHED) continue
+        needed = Math.max(needed, bytes.length - at)
+        if (!broken || walk.reached >= FEW) return { held: bytes.length - at, needed }
+      }
     }
-    return 0
+    return { held: 0, needed }
   }
 
   /** Whether it can be within a form, escaped or not. */
@@ -82,43 +96,56 @@ export class FormMatcher {
     return this.#anyByte[byte] === 1 || isOfEscapes(byte)
   }
 
-  #escapedBy(bytes: Buffer, at: number, byte: number, found: Match[]): void {
-    if (byte < 0) return
-    const within = at > 0 ? (this.#escaped[((bytes[at - 1] as number) << 8) | byte] as number) : NONE
+  /** What may hold the escape or the break here as its first. */
+  #around(bytes: Buffer, at: number, found: Match[]): void {
+    const byte = bytes[at] as number
+    if (isLineBreak(byte)) return this.#across(bytes, at, found)
+    // It may also be a character like others.
+    if (this.#anyByte[byte] === 1) this.#escapedBy(bytes, at, byte, found)
+    let read = reading(byte, 1)
+    for (let level = 1; level <= LEVELS; level++) {
+      const next = bytes[at + lengthOf(read)] ?? 0
+      if (!mayEscape(valueOf(read), next)) return
+      const before = read
+      read = readAt(bytes, at, level)
+      if (read === UNFINISHED) return
+      if (read === before) {
+        // What is no escape here is one within another only where something of it is escaped in turn.
+        if (!startsEscape(next)) return
+      } else if (isBreak(read)) return this.#across(bytes, at, found)
+      else this.#escapedBy(bytes, at, valueOf(read), found)
+    }
+  }
+
+  #escapedBy(bytes: Buffer, at: number, value: number, found: Match[]): void {
+    if (value > 255) return
+    const within = at > 0 ? (this.#escaped[((bytes[at - 1] as number) << 8) | value] as number) : NONE
     if (within !== NONE) this.#collect(bytes, at, within, found)
-    const first = this.#escaped[(AT_START << 8) | byte] as number
+    const first = this.#escaped[(AT_START << 8) | value] as number
     if (first !== NONE) this.#collect(bytes, at, first, found)
+  }
+
+  /** By the characters before and after a break. */
+  #across(bytes: Buffer, at: number, found: Match[]): void {
+    if (at === 0 || isLineBreak(bytes[at - 1] as number)) return
+    const next = afterBreaks(bytes, at)
+    if (next >= bytes.length) return
+    for (let level = 0; level <= LEVELS; level++) {
+      const value = valueOf(readAt(bytes, next, level))
+      if (value < 0 || value > 255) return
+      const list = this.#escaped[((bytes[at - 1] as number) << 8) | value] as number
+      if (list !== NONE) this.#collect(bytes, at, list, found)
+      if (!startsEscape(bytes[next] as number)) return
+    }
   }
 
   #collect(bytes: Buffer, at: number, list: number, found: Match[]): void {
     for (const { form, index } of this.#candidates[list] as readonly Candidate[]) {
       if (index > at || !endsWith(bytes, at, form.bytes, index)) continue
       const start = at - index
-      const pieces = Array.from({ length: index }, (_, offset) => start + offset)
-      const end = walk(bytes, at, form, index, pieces)
+      const pieces = Array.from({ length: index }, (_, offset) => [start + offset, start + offset + 1]).flat()
+      const end = new FormWalk(bytes, form).follow(at, index, pieces)
       if (end > 0) found.push({ form, start, end, pieces })
     }
   }
-}
-
-/** Whether the bytes up to there end with so many of a form. Most do not with the last few. */
-function endsWith(bytes: Buffer, at: number, form: Buffer, count: number): boolean {
-  for (let back = 1; back <= count; back++) if (bytes[at - back] !== form[count - back]) return false
-  return true
-}
-
-/** Follows a form from one of its characters on, escaped or not. The end; or that it is something else, or not all there. */
-function walk(bytes: Buffer, from: number, form: EncodedForm, index: number, pieces: number[] | null): number {
-  let at = from
-  for (let next = index; next < form.bytes.length; next++) {
-    if (at >= bytes.length) return UNFINISHED
-    const wanted = form.bytes[next] as number
-    pieces?.push(at)
-    const escape = escapeLength(bytes, at, wanted)
-    if (escape === UNFINISHED) return UNFINISHED
-    if (escape > 0) at += escape
-    else if (bytes[at] === wanted) at++
-    else return MISMATCH
-  }
-  return at
 }

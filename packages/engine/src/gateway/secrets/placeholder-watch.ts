@@ -2,6 +2,7 @@ import type { Filter } from '../http/pump.ts'
 import { refuse } from '../http/refusal.ts'
 import { encodedForms, withoutCase, type EncodedForm } from './encoded-forms.ts'
 import { FormMatcher } from './form-matcher.ts'
+import { StreamTail } from './stream-tail.ts'
 
 /** Finds placeholders where they have no business, in every notation that is known, and refuses what holds them. */
 export class PlaceholderWatch {
@@ -26,16 +27,14 @@ export class PlaceholderWatch {
 
   /** Of a stream, however it is cut. It throws before anything of a placeholder is passed on. */
   stream(where: string): Filter {
-    let held: Buffer = Buffer.alloc(0)
+    const tail = new StreamTail()
     return {
       write: (chunk) => {
-        const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+        const bytes = tail.before(chunk)
         this.#check(bytes, where)
-        const keep = this.#matcher.unfinished(bytes)
-        held = Buffer.from(bytes.subarray(bytes.length - keep))
-        return keep === 0 ? bytes : bytes.subarray(0, bytes.length - keep)
+        return tail.passes(bytes, this.#matcher.unfinished(bytes))
       },
-      end: () => held,
+      end: () => tail.rest(),
     }
   }
 

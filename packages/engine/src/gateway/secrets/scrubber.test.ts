@@ -38,7 +38,64 @@ const encodings: readonly (readonly [string, (secret: string) => string])[] = [
   ['UTF-16', (secret) => Buffer.from(secret, 'utf16le').toString('latin1')],
   ['base64 in a URL', (secret) => encodeURIComponent(Buffer.from(secret).toString('base64'))],
   ['base64url', (secret) => Buffer.from(`ab${secret}`).toString('base64url')],
+  ['MIME', (secret) => lines(Buffer.from(`${'x'.repeat(40)}${secret}`).toString('base64'), 76, '\r\n')],
+  ['base64 in lines', (secret) => lines(Buffer.from(`ab${secret}`).toString('base64'), 10, '\n')],
+  ['base64 in lines in JSON', (secret) => lines(Buffer.from(`abc${secret}`).toString('base64'), 10, '\\n')],
+  ['the same within JSON', (secret) => lines(Buffer.from(secret).toString('base64'), 12, '\\\\r\\\\n')],
+  ['base64 letter by letter', (secret) => lines(Buffer.from(secret).toString('base64'), 1, '\n')],
+  ['base64 in lines in a URL', (secret) => encodeURIComponent(lines(Buffer.from(secret).toString('base64'), 10, '\n'))],
+  ['hexadecimal in lines', (secret) => lines(Buffer.from(secret).toString('hex'), 16, '\n')],
+  ['hexadecimal with colons', (secret) => pairs(Buffer.from(secret).toString('hex'), ':')],
+  ['hexadecimal with spaces', (secret) => pairs(Buffer.from(secret).toString('hex').toUpperCase(), ' ')],
+  ['JSON within JSON', (secret) => JSON.stringify(JSON.stringify(secret))],
+  ['JSON within JSON within JSON', (secret) => JSON.stringify(JSON.stringify(JSON.stringify(secret)))],
+  ['JSON with all slashes', (secret) => JSON.stringify(secret).replaceAll('/', '\\/').replaceAll('+', '\\u002B')],
+  [
+    'that within JSON',
+    (secret) => JSON.stringify(JSON.stringify(secret).replaceAll('/', '\\/').replaceAll('+', '\\u002B')),
+  ],
+  [
+    'that within JSON with all slashes',
+    (secret) => JSON.stringify(JSON.stringify(secret).replaceAll('/', '\\/')).replaceAll('/', '\\/'),
+  ],
+  ['JSON in a URL', (secret) => encodeURIComponent(JSON.stringify(secret).replaceAll('+', '\\u002B'))],
+  ['JSON in HTML', (secret) => JSON.stringify(secret).replaceAll('"', '&quot;')],
+  ['HTML in JSON', (secret) => JSON.stringify(escapeHtml(secret)).replaceAll('&', '\\u0026')],
+  ['HTML in HTML', (secret) => escapeHtml(secret).replaceAll('&', '&amp;')],
+  ['HTML by names', (secret) => escapeHtml(secret)],
+  ['HTML without ;', (secret) => secret.replaceAll(/[^A-Za-z0-9]/g, (one) => `&#x${one.charCodeAt(0).toString(16)}`)],
+  ['code points', (secret) => Array.from(secret, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`).join('')],
+  ['percent three times', (secret) => encodeURIComponent(encodeURIComponent(encodeURIComponent(secret)))],
+  ['quoted-printable', (secret) => lines(secret, 9, '=\r\n').replaceAll(/[^A-Za-z0-9_=\r\n]/g, quotedPrintable)],
+  ['UTF-16 the other way', (secret) => Buffer.from(secret, 'utf16le').swap16().toString('latin1')],
+  ['UTF-32', (secret) => Array.from(secret, (one) => `${one}\0\0\0`).join('')],
+  ['UTF-32 the other way', (secret) => Array.from(secret, (one) => `\0\0\0${one}`).join('')],
 ]
+
+function lines(text: string, width: number, between: string): string {
+  return text.match(new RegExp(`.{1,${width}}`, 'g'))?.join(between) ?? text
+}
+
+function pairs(text: string, between: string): string {
+  return lines(text, 2, between)
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '"': '&quot;',
+  '&': '&amp;',
+  '+': '&plus;',
+  '/': '&sol;',
+  '\\': '&bsol;',
+  _: '&lowbar;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/["&+/\\_]/g, (one) => ENTITIES[one] ?? one)
+}
+
+function quotedPrintable(one: string): string {
+  return `=${one.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`
+}
 
 describe('the scrubber', () => {
   it.each(encodings)('%s: gone, however the stream is cut', (_name, encode) => {
@@ -50,7 +107,7 @@ describe('the scrubber', () => {
         // A placeholder begins as its value does, and may by chance go on so for another character or two.
         expect(out).not.toContain(secret.slice(0, 60))
         expect(out).toHaveLength(text.length)
-        expect(out).toMatch(/^before .* after /)
+        expect(out).toMatch(/^before .* after /s)
         expect(decodings(out).some((decoded) => decoded.includes(value))).toBe(false)
       }),
       { numRuns: 60 },
@@ -67,6 +124,13 @@ describe('the scrubber', () => {
       (byte: number) => `\\x${byte.toString(16)}`,
       (byte: number) => `&#${byte};`,
       (byte: number) => `&#x00${byte.toString(16)};`,
+      (byte: number) => `%2525${byte.toString(16)}`,
+      (byte: number) => `=${byte.toString(16)}`,
+      (byte: number) => `\\\\u00${byte.toString(16)}`,
+      (byte: number) => `\\u{${byte.toString(16)}}`,
+      (byte: number) => `%5Cu00${byte.toString(16)}`,
+      (byte: number) => `&amp;#${byte};`,
+      (byte: number) => `=\r\n${String.fromCharCode(byte)}`,
     ]
     fc.assert(
       fc.property(
@@ -109,6 +173,22 @@ describe('the scrubber', () => {
     )
     const text = 'a%20b & c \\n '.repeat(20)
     expect(throughStream(Buffer.from(text), [3, 50, 51]).toString()).toBe(text)
+  })
+
+  it.each(encodings)('%s: gone at the end of a body', (_name, encode) => {
+    const text = Buffer.from(`x ${encode(value)}`, 'latin1')
+    expect(throughStream(text, []).equals(text)).toBe(false)
+    expect(throughStream(text, [text.length - 3]).toString('latin1')).not.toContain(encode(value).slice(9))
+  })
+
+  it('a line that ends like the beginning of a secret does not wait, and the secret is gone all the same', () => {
+    const encoded = Buffer.from(value).toString('base64')
+    const [first, rest] = [encoded.slice(0, 2), encoded.slice(2)]
+    const stream = scrubber.stream()
+    expect(stream.write(Buffer.from(`data: ${first}\n\n`)).toString()).toBe(`data: ${first}\n\n`)
+    const out = Buffer.concat([stream.write(Buffer.from(`${rest}\n`)), stream.end()]).toString()
+    expect(out).not.toContain(rest.slice(0, 8))
+    expect(out).toHaveLength(rest.length + 1)
   })
 
   it('headers', () => {

@@ -1,5 +1,6 @@
 import { encodedForms, withoutCase, type EncodedForm } from './encoded-forms.ts'
 import { FormMatcher, type Match } from './form-matcher.ts'
+import { StreamTail } from './stream-tail.ts'
 
 /** Puts placeholders in the place of secrets, in whatever form they come. What it gives back is as long as what it got. */
 export class Scrubber {
@@ -38,19 +39,13 @@ export class Scrubber {
 
   /** Of a stream, however it is cut. Bytes that could be the beginning of a secret wait for what follows. */
   stream(): { write(chunk: Buffer): Buffer; end(): Buffer } {
-    let held: Buffer = Buffer.alloc(0)
+    const tail = new StreamTail()
     return {
       write: (chunk) => {
-        const scrubbed = this.bytes(held.length === 0 ? chunk : Buffer.concat([held, chunk]))
-        const keep = this.#matcher.unfinished(scrubbed)
-        held = Buffer.from(scrubbed.subarray(scrubbed.length - keep))
-        return keep === 0 ? scrubbed : scrubbed.subarray(0, scrubbed.length - keep)
+        const scrubbed = this.bytes(tail.before(chunk))
+        return tail.passes(scrubbed, this.#matcher.unfinished(scrubbed))
       },
-      end: () => {
-        const rest = held
-        held = Buffer.alloc(0)
-        return rest
-      },
+      end: () => tail.rest(),
     }
   }
 
@@ -65,23 +60,22 @@ export class Scrubber {
   }
 }
 
-function blot(bytes: Buffer, { form, start, end, pieces }: Match): void {
+function blot(bytes: Buffer, { form, start, pieces }: Match): void {
   if (pieces === null) {
     form.replacement.copy(bytes, start)
     return
   }
-  for (const [index, from] of pieces.entries()) {
-    blotPiece(bytes, from, pieces[index + 1] ?? end, form.replacement[index] ?? 0x2a, form.bytes[index] ?? 0)
+  for (let index = 0; index < form.bytes.length; index++) {
+    const [from = 0, to = 0] = [pieces[2 * index], pieces[2 * index + 1]]
+    const [instead = 0x2a, before] = [form.replacement[index], form.bytes[index]]
+    if (to - from === 1) bytes[from] = instead
+    else if (instead !== before) blotEscape(bytes, from, to, instead)
   }
 }
 
-const PERCENT = 0x25
-const BACKSLASH = 0x5c
-
-/** Writes another character in the same notation, in the same room. */
-function blotPiece(bytes: Buffer, from: number, to: number, instead: number, before: number): void {
-  if (to - from === 1) bytes[from] = instead
-  else if (bytes[from] === PERCENT || (bytes[from] === BACKSLASH && to - from > 2)) {
-    bytes.write(instead.toString(16).padStart(2, '0'), to - 2, 'latin1')
-  } else if (instead !== before) bytes.fill(0x78, from, to)
+/** Writes another character in the same notation, in the same room; or nothing that could be read, where that is not so simple. */
+function blotEscape(bytes: Buffer, from: number, to: number, instead: number): void {
+  const simple = /^(%(25)*|=|\\+(u00|x))[0-9a-f]{2}$/i.test(bytes.toString('latin1', from, to))
+  if (simple) bytes.write(instead.toString(16).padStart(2, '0'), to - 2, 'latin1')
+  else bytes.fill(0x78, from, to)
 }
