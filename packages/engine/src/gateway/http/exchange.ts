@@ -4,6 +4,7 @@ import { PushRefusedError } from '../secrets/git-push.ts'
 import { checkRequest, type CheckedRequest } from './check-request.ts'
 import { allowedTrailers } from './hop-by-hop.ts'
 import type { HttpLimits } from './limits.ts'
+import { checkOverrides } from './override-headers.ts'
 import type { Inbound, Outgoing, UpstreamRequest, UpstreamResponse } from './message.ts'
 import { prepareRequest, type PreparedRequest } from './prepare-request.ts'
 import { prepareResponse } from './prepare-response.ts'
@@ -64,6 +65,7 @@ export function check({ connection, limits }: ExchangeContext, inbound: Inbound)
   const checked = checkRequest(inbound, connection, limits)
   const verdict = connection.policy().request(connection.name, connection.port, checked.method, checked.target)
   if (!verdict.allowed) throw refuse(verdict.refusal, verdict.message)
+  checkOverrides(connection, checked.method, checked.target, checked.headers)
   return { checked, named: verdict.named, running: connection.running.begin(checked) }
 }
 
