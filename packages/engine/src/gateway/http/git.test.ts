@@ -26,6 +26,7 @@ describe('git with a token that only the gateway has', () => {
     await mkdir(repository, { recursive: true })
     await promisify(execFile)('git', ['init', '-q', '--bare', '-b', 'main', repository])
     await promisify(execFile)('git', ['-C', repository, 'config', 'http.receivepack', 'true'])
+    await promisify(execFile)('git', ['-C', repository, 'config', 'receive.advertisePushOptions', 'true'])
     server = await startServer(backend(join(root, 'served')))
     gateway = await startGateway({ name: NAME, upstreamPort: server.port, upstreamRoot: server.root, secrets })
     await writeFile(join(root, 'ca.pem'), gateway.root)
@@ -83,6 +84,9 @@ describe('git with a token that only the gateway has', () => {
       expect(pushed.text).toMatch(/\[remote rejected\].*branch not allowed/)
       expect(gateway.entries.at(-1)).toMatchObject({ kind: 'refusal', refusal: 'branch_not_allowed' })
     }
+    const withOption = await git('-C', clone, 'push', '-o', 'merge_request.create', 'origin', 'HEAD:agent/b')
+    expect(withOption.ok).toBe(false)
+    expect(withOption.text).toMatch(/remote: hearth: .*without options/)
     const both = await git('-C', clone, 'push', 'origin', 'HEAD:work2', 'HEAD:agent/c')
     expect(both.ok).toBe(false)
     expect((await git('-C', clone, 'fetch', '-q')).ok).toBe(true)

@@ -48,7 +48,7 @@ export function readPushCommands(bytes: Buffer): PushCommands {
   }
 }
 
-/** Throws when a push would change something else than these branches. All of it is refused then. */
+/** Throws when a push would change something else than these branches, or has options, of which servers make merge requests and more. All of it is refused then. */
 export function checkPush(
   { refs, capabilities }: PushCommands & { kind: 'commands' },
   branches: readonly string[],
@@ -56,6 +56,11 @@ export function checkPush(
   const patterns = branches.map((branch) => new RegExp(`^${branch.split('*').map(literal).join('.*')}$`))
   const allowed = (ref: string): boolean =>
     ref.startsWith('refs/heads/') && patterns.some((pattern) => pattern.test(ref.slice('refs/heads/'.length)))
+  if (capabilities.includes('push-options')) {
+    const message = `the secret may push to ${branches.join(', ')} alone, without options (git push -o), which can change more than that`
+    const reasons = refs.map((ref): [string, string] => [ref, 'options not allowed'])
+    throw new PushRefusedError(refuse('branch_not_allowed', message), report(reasons, message, capabilities))
+  }
   const wrong = refs.find((ref) => !allowed(ref))
   if (wrong === undefined) return
   const message = `the secret may push to ${branches.join(', ')} alone, not to ${wrong.slice(0, 200)}`
