@@ -74,7 +74,13 @@ function tokensOf(pattern: string): Token[] {
 
 /** All characters that some pattern tells apart, and one that stands for the rest. */
 function alphabetOf(patterns: readonly Pattern[]): string[] {
-  const told = new Set(patterns.flatMap(({ tokens }) => tokens.filter((token) => typeof token === 'string')))
+  const told = new Set(
+    patterns.flatMap(({ group, tokens }) =>
+      tokens
+        .filter((token) => typeof token === 'string')
+        .flatMap((token) => (isDenied(group) ? [token, otherCase(token)] : [token])),
+    ),
+  )
   told.add('/')
   const other = Array.from('xyzuvwabcdefghijklmnopqrst0123456789-_~', (character) => character).find(
     (character) => !told.has(character),
@@ -91,10 +97,22 @@ function advance(patterns: readonly Pattern[], places: readonly Place[], charact
       const token = patterns[pattern]?.tokens[position]
       if (token === REST) reach(pattern, position)
       else if (token === PART && character !== '/') reach(pattern, position)
-      else if (token === character) reach(pattern, position + 1)
+      else if (token === character || (token === otherCase(character) && isDenied(patterns[pattern]?.group))) {
+        reach(pattern, position + 1)
+      }
     }
   }
   return [...next.values()].sort(([a, b], [c, d]) => a - c || b - d)
+}
+
+/** What is denied is denied in capitals too. */
+function isDenied(group: Group | undefined): boolean {
+  return group === 'childDeny' || group === 'parentDeny'
+}
+
+function otherCase(letter: string): string {
+  if (/^[a-z]$/.test(letter)) return letter.toUpperCase()
+  return /^[A-Z]$/.test(letter) ? letter.toLowerCase() : letter
 }
 
 /** A `*` may stand for nothing. */

@@ -8,7 +8,7 @@ import {
   type Refusal,
   type Rule,
 } from '@hearth/contract'
-import { pathMatches, plainPath } from './path-pattern.ts'
+import { pathMatches, pathMatchesAnyCase, plainPath } from './path-pattern.ts'
 
 /** On which a name is offered that no rule names. */
 const AUDITED_PORTS = [443, 80] as const
@@ -95,8 +95,10 @@ export class CompiledPolicy {
     const verdict = this.connection(name, port)
     if (!verdict.allowed) return verdict
     const path = plainPath(target)
+    // A query may hold what is nobody's business, and a message is recorded.
+    const shown = target.split('?', 1)[0] ?? ''
     const denies = (rule: Rule): boolean => covers(rule, name, port) && mayMatch(rule, method, path)
-    if (this.#deny.some(denies)) return refused('denied', `the policy denies ${method} ${target} at ${name}`)
+    if (this.#deny.some(denies)) return refused('denied', `the policy denies ${method} ${shown} at ${name}`)
     const rules = this.#allow.filter((rule) => covers(rule, name, port))
     if (
       rules.some(
@@ -106,7 +108,7 @@ export class CompiledPolicy {
       return { allowed: true, named: true }
     }
     if (this.audit) return { allowed: true, named: false }
-    if (path === null) return refused('malformed', `the path ${target} can be read in more than one way`)
+    if (path === null) return refused('malformed', `the path ${shown} can be read in more than one way`)
     return rules.some((rule) => methodMatches(rule, method))
       ? refused('path_not_allowed', `the policy does not allow ${method} ${path} at ${name}`)
       : refused('method_not_allowed', `the policy does not allow ${method} at ${name}`)
@@ -125,9 +127,10 @@ function anyPath(rule: Rule, path: string): boolean {
   return rule.paths === undefined || rule.paths.some((pattern) => pathMatches(pattern, path))
 }
 
-/** For what is denied: a path that has more than one reading might be the one that is meant. */
+/** For what is denied: a path that has more than one reading might be the one that is meant, and so might one in other letters. */
 function mayMatch(rule: Rule, method: string, path: string | null): boolean {
-  return methodMatches(rule, method) && (path === null || anyPath(rule, path))
+  if (!methodMatches(rule, method)) return false
+  return path === null || rule.paths === undefined || rule.paths.some((pattern) => pathMatchesAnyCase(pattern, path))
 }
 
 function refused(refusal: Refusal, message: string): Refused {

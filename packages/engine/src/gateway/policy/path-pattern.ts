@@ -19,9 +19,22 @@ function isDots(part: string): boolean {
 
 /** `*` is one part of the path, or a piece of one; `**` at the end is everything below. */
 export function pathMatches(pattern: string, path: string): boolean {
+  return expressionOf(pattern).test(path)
+}
+
+/** The same for what is denied: many servers take `/Admin` for `/admin`. */
+export function pathMatchesAnyCase(pattern: string, path: string): boolean {
+  return expressionOf(inSmallLetters(pattern)).test(inSmallLetters(path))
+}
+
+function inSmallLetters(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}
+
+function expressionOf(pattern: string): RegExp {
   const below = pattern.endsWith('**')
   const source = (below ? pattern.slice(0, -2) : pattern).split('*').map(escapeForExpression).join('[^/]*')
-  return new RegExp(`^${source}${below ? '.*' : ''}$`, 'u').test(path)
+  return new RegExp(`^${source}${below ? '.*' : ''}$`, 'u')
 }
 
 function escapeForExpression(text: string): string {

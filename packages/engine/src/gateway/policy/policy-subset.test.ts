@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CompiledPolicy } from './compiled-policy.ts'
 
-const paths = ['/', '/a', '/b', '/a/b', '/a/c', '/ab', '/a/b/c', '/a%20b', '/a/../b', '*'] as const
-const rulePaths = ['/', '/a', '/a/**', '/a*', '/*/b', '/**', '/*b*', '/a**'] as const
+const paths = ['/', '/a', '/A', '/A/B', '/b', '/a/b', '/a/c', '/ab', '/a/b/c', '/a%20b', '/a/../b', '*'] as const
+const rulePaths = ['/', '/a', '/A', '/a/**', '/A/**', '/a*', '/*/b', '/**', '/*b*', '/a**'] as const
 const names = ['a.test', 'b.test', 'c.b.test', 'd.c.b.test', 'other.example'] as const
 
 const anyPort = fc.constantFrom(443, 80, 22)

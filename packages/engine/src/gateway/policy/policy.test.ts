@@ -181,6 +181,19 @@ describe('a policy', () => {
     expect(policy.request('plain.test', 443, 'GET', '/x/../admin/x')).toMatchObject({ refusal: 'denied' })
   })
 
+  it('what is denied is denied in capitals too; what is allowed is allowed as it is written', () => {
+    expect(policy.request('plain.test', 443, 'GET', '/Admin/x')).toMatchObject({ refusal: 'denied' })
+    expect(policy.request('plain.test', 443, 'GET', '/ADMIN/')).toMatchObject({ refusal: 'denied' })
+    expect(policy.request('a.api.test', 443, 'GET', '/V1/x')).toMatchObject({ refusal: 'path_not_allowed' })
+  })
+
+  it.each(['/admin/x?token=1', '/v2/../x?token=1', '/v2?token=1'])('no query is in a message: %s', (target) => {
+    for (const name of ['plain.test', 'a.api.test']) {
+      const verdict = policy.request(name, 443, 'GET', target)
+      if (!verdict.allowed) expect(verdict.message).not.toContain('token')
+    }
+  })
+
   it('audit lets pass what is not denied, and says that no rule names it', () => {
     const audit = new CompiledPolicy({ mode: 'audit', deny: ['bad.test'] })
     expect(audit.connection('any.test', 443)).toMatchObject({ allowed: true, named: false })
