@@ -36,7 +36,13 @@ export function checkRequest(inbound: Inbound, connection: InspectedConnection, 
   if (others.some((other) => other !== authority)) throw refuse('malformed', 'the request names more than one host')
   if (inbound.version !== '2' && others.length > 0) throw refuse('malformed', 'the request has more than one Host')
   checkAuthority(authority, connection)
-  return { method, target, headers: without(withoutHopByHop(headers), 'host'), hasBody: inbound.hasBody }
+  const passed: Headers = [...without(withoutHopByHop(headers), 'host'), ...trailersWanted(inbound)]
+  return { method, target, headers: passed, hasBody: inbound.hasBody }
+}
+
+/** gRPC insists on it, and in HTTP/2 it may say nothing else. */
+function trailersWanted({ version, headers }: Inbound): Headers {
+  return version === '2' && valuesOf(headers, 'te').includes('trailers') ? [['te', 'trailers']] : []
 }
 
 function checkHeaders(headers: Headers, limits: HttpLimits): void {

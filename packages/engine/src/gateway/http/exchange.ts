@@ -163,7 +163,7 @@ export async function relay(
   const { reply } = inbound
   if (response.status < 200) throw upstreamFailed(`the server changed the protocol, which nobody asked for`)
   const prepared = prepareResponse(connection, inbound, response)
-  reply.begin(response.status, prepared.reason, prepared.headers)
+  reply.begin(response.status, prepared.reason, prepared.headers, prepared.body === null)
   if (prepared.body === null) {
     response.body.resume()
     reply.end([])

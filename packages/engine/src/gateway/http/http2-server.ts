@@ -92,9 +92,10 @@ function replyOn(stream: ServerHttp2Stream): Reply {
     proceed: () => {
       if (!stream.closed && !stream.destroyed && !stream.headersSent) stream.additionalHeaders({ ':status': 100 })
     },
-    begin: (status, _reason, headers) => {
+    begin: (status, _reason, headers, bodiless = false) => {
       if (stream.closed || stream.destroyed) return
-      stream.respond({ ...grouped(headers), ':status': status }, { waitForTrailers: true })
+      const head = { ...grouped(headers), ':status': status }
+      stream.respond(head, bodiless ? { endStream: true } : { waitForTrailers: true })
       stream.once('wantTrailers', () => sendTrailers(stream, trailers))
     },
     end: (given) => {

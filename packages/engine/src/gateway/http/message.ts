@@ -27,7 +27,8 @@ export interface Reply {
   readonly sink: Writable
   /** `100 Continue`. Other answers ahead of the final one are not passed on. */
   proceed(): void
-  begin(status: number, reason: string, headers: Headers): void
+  /** `bodiless` when nothing follows. */
+  begin(status: number, reason: string, headers: Headers, bodiless?: boolean): void
   end(trailers: Headers): void
   /** Nothing more comes: the client sees that the answer is not whole. */
   abort(): void
@@ -56,6 +57,8 @@ export interface UpstreamResponse {
   readonly reason: string
   readonly headers: Headers
   readonly body: Readable
+  /** It ended with its head, as answers of gRPC do that are nothing but a failure. */
+  readonly bodiless: boolean
   trailers(): Headers
 }
 

@@ -22,7 +22,7 @@ export function prepareResponse(
   response: UpstreamResponse,
 ): PreparedResponse {
   checkTransfer(response.headers)
-  const bodiless = inbound.method === 'HEAD' || response.status === 204 || response.status === 304
+  const bodiless = response.bodiless || inbound.method === 'HEAD' || response.status === 204 || response.status === 304
   const headers = withoutHopByHop(response.headers)
   const body = bodiless ? null : response.body
   const trailers = (): Headers => allowedTrailers(response.trailers())

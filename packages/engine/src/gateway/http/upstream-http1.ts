@@ -6,6 +6,7 @@ import {
   flat,
   pairs,
   valuesOf,
+  without,
   type Header,
   type Outgoing,
   type UpstreamRequest,
@@ -65,7 +66,8 @@ function start(agent: Agent, outgoing: Outgoing, limits: HttpLimits): ClientRequ
     insecureHTTPParser: false,
     headers: flat([
       ['Host', host],
-      ...headers,
+      // It concerns neighbours of HTTP/2, and is said there alone.
+      ...without(headers, 'te'),
       ...framing(outgoing),
       ['Connection', upgrading ? 'Upgrade' : 'keep-alive'],
     ]),
@@ -88,6 +90,7 @@ function responseOf(response: IncomingMessage): UpstreamResponse {
     reason: response.statusMessage ?? '',
     headers: pairs(response.rawHeaders),
     body: response,
+    bodiless: false,
     trailers: () => pairs(response.rawTrailers),
   }
 }

@@ -43,7 +43,9 @@ export function requestHttp2(
   const { promise, resolve, reject } = Promise.withResolvers<UpstreamResponse>()
   promise.catch(() => undefined)
   stream.once('continue', proceed)
-  stream.once('response', (_headers, _flags, raw) => resolve(responseOf(stream, pairs(raw))))
+  stream.once('response', (_headers, flags, raw) => {
+    resolve(responseOf(stream, pairs(raw), (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0))
+  })
   stream.on('error', (error) => reject(asFailure(error)))
   stream.once('close', () => reject(upstreamFailed('the server closed the stream')))
   stream.setTimeout(limits.idleMs, () => stream.destroy(upstreamLate('the server did not answer in time')))
@@ -62,7 +64,7 @@ export function requestHttp2(
   }
 }
 
-function responseOf(stream: ClientHttp2Stream, all: Headers): UpstreamResponse {
+function responseOf(stream: ClientHttp2Stream, all: Headers, bodiless: boolean): UpstreamResponse {
   let trailers: Headers = []
   stream.on('trailers', (_headers, _flags, raw: string[]) => {
     trailers = pairs(raw)
@@ -72,6 +74,7 @@ function responseOf(stream: ClientHttp2Stream, all: Headers): UpstreamResponse {
     reason: '',
     headers: all.filter(([name]) => !name.startsWith(':')),
     body: stream,
+    bodiless,
     trailers: () => trailers,
   }
 }

@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { connect, createSecureServer, type ClientHttp2Session, type Http2SecureServer } from 'node:http2'
+import { callbackify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CertificateAuthority } from '../tls/authority.ts'
+import { listening, startGateway, type TestGateway } from './inspected.fixture.ts'
+
+const NAME = 'grpc.test'
+const message = (text: string): Buffer => Buffer.concat([Buffer.from([0, 0, 0, 0, text.length]), Buffer.from(text)])
+
+/** What a client of gRPC looks at: the last block of headers, and whether it came with the end of the stream. */
+interface Answer {
+  readonly headers: Record<string, unknown>
+  readonly endedWithHead: boolean
+  readonly trailers: Record<string, unknown> | null
+  readonly body: string
+}
+
+describe('gRPC through opened TLS', () => {
+  let server: Http2SecureServer
+  let gateway: TestGateway
+  let client: ClientHttp2Session
+  const seen: Record<string, unknown>[] = []
+
+  beforeAll(async () => {
+    const authority = await CertificateAuthority.create()
+    server = createSecureServer({ SNICallback: callbackify((name: string) => authority.contextFor(name)) })
+    server.on('stream', (stream, headers) => {
+      seen.push(headers)
+      const head = { ':status': 200, 'content-type': 'application/grpc' }
+      if (headers[':path'] === '/Greeter/Missing') {
+        stream.respond({ ...head, 'grpc-status': '12', 'grpc-message': 'no such method' }, { endStream: true })
+        return
+      }
+      stream.respond(head, { waitForTrailers: true })
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+      // Each message is answered at once, before the next one comes.
+      stream.on('data', (chunk: Buffer) => void stream.write(message(`got ${chunk.length}`)))
+      stream.on('end', () => stream.end())
+    })
+    server.listen(0, '127.0.0.1')
+    const upstreamPort = await listening(server)
+    gateway = await startGateway({ name: NAME, upstreamPort, upstreamRoot: authority.certificate })
+    client = connect(`https://${NAME}:${gateway.port}`, { host: '127.0.0.1', ca: gateway.root, servername: NAME })
+    client.on('error', () => client.destroy())
+  })
+  afterAll(() => {
+    client.destroy()
+    gateway.close()
+    server.close()
+  })
+
+  async function call(path: string, messages: readonly string[]): Promise<Answer> {
+    const stream = client.request({
+      ':method': 'POST',
+      ':path': path,
+      te: 'trailers',
+      'content-type': 'application/grpc',
+    })
+    const head = Promise.withResolvers<Pick<Answer, 'headers' | 'endedWithHead'>>()
+    stream.once('response', (headers, flags) => head.resolve({ headers, endedWithHead: (flags & 1) !== 0 }))
+    let [trailers, body]: [Answer['trailers'], string] = [null, '']
+    stream.once('trailers', (given) => {
+      trailers = given
+    })
+    stream.on('data', (chunk: Buffer) => {
+      body += chunk.toString('latin1')
+    })
+    for (const one of messages) {
+      const answered = once(stream, 'data')
+      stream.write(message(one))
+      // oxlint-disable-next-line no-await-in-loop -- each is answered before the next
+      await answered
+    }
+    stream.end()
+    await once(stream, 'close')
+    return { ...(await head.promise), trailers, body }
+  }
+
+  it('messages go both ways in turn, and the status comes in trailers', async () => {
+    const answer = await call('/Greeter/Chat', ['one', 'three'])
+    expect(answer).toMatchObject({
+      headers: { ':status': 200 },
+      endedWithHead: false,
+      trailers: { 'grpc-status': '0' },
+    })
+    expect(answer.body).toContain('got 8')
+    expect(answer.body).toContain('got 10')
+    expect(seen.at(-1)).toMatchObject({ te: 'trailers' })
+  })
+
+  it('an answer that is a status alone stays one', async () => {
+    const answer = await call('/Greeter/Missing', [])
+    expect(answer).toMatchObject({
+      headers: { ':status': 200, 'grpc-status': '12', 'grpc-message': 'no such method' },
+      endedWithHead: true,
+      body: '',
+    })
+  })
+})
