@@ -27,11 +27,27 @@ const MOST_CODINGS = 3
 
 /** The codings of a body, in the order in which they are taken off. Null when one of them is unknown. */
 export function codingsOf(headers: Headers): string[] | null {
-  const codings = valuesOf(headers, 'content-encoding')
+  return knownOf(listed(headers))
+}
+
+/** The same of a request. The frames of AWS are no packing: what is in them is searched as it is. */
+export function requestCodingsOf(headers: Headers): string[] | null {
+  const codings = listed(headers)
+  const known = knownOf(codings.filter((coding) => coding !== AWS_FRAMES))
+  return known !== null && codings.includes(AWS_FRAMES) ? [] : known
+}
+
+const AWS_FRAMES = 'aws-chunked'
+
+function listed(headers: Headers): string[] {
+  return valuesOf(headers, 'content-encoding')
     .flatMap((value) => value.split(','))
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== '' && coding !== 'identity')
     .toReversed()
+}
+
+function knownOf(codings: string[]): string[] | null {
   return codings.length <= MOST_CODINGS && codings.every((coding) => Object.hasOwn(DECODERS, coding)) ? codings : null
 }
 

@@ -21,7 +21,9 @@ async function failedBody(): Promise<Readable> {
 test('a body that fails before it is read fails for who reads it, with the reason, and for nobody else', async () => {
   const reason = { context: { refusal: 'placeholder_misplaced' } }
   await expect(pump(await failedBody(), new PassThrough(), null)).rejects.toMatchObject(reason)
-  await expect(readWhole(await failedBody(), 1000)).rejects.toMatchObject(reason)
+  await expect(readWhole(await failedBody(), 1000, { claim: () => undefined, idleMs: 1000 })).rejects.toMatchObject(
+    reason,
+  )
 })
 
 test('an answer that turns out to be broken after nobody reads it any more ends nothing', async () => {

@@ -9,32 +9,40 @@ const MOST_TIMES = 200
 
 /** Passes a compressed body on as it is, after looking into what each part of it unpacks to. */
 class LookedInto extends Transform {
-  readonly #decoded: Decoded
+  readonly #stages: readonly [Decoded, ...Decoded[]]
+  readonly #last: Decoded
   readonly #watch: (chunk: Buffer) => void
+  #waiting: Buffer | null = null
   #packed = 0
   #unpacked = 0
 
-  constructor(coding: string, watch: PlaceholderWatch) {
+  constructor(stages: readonly [Decoded, ...Decoded[]], watch: PlaceholderWatch) {
     super()
     // It may fail before somebody reads it, who hears of it then.
     this.on('error', () => undefined)
     const filter = watch.stream('the body')
-    this.#decoded = new Decoded(coding)
+    this.#stages = stages
     this.#watch = (chunk) => void filter.write(chunk)
-    this.#decoded.on('error', () => this.destroy(refuse('malformed', 'the body is not encoded as it says')))
-    this.#decoded.on('data', (chunk: Buffer) => this.#look(chunk))
+    for (const decoded of stages) {
+      decoded.on('error', () => this.destroy(refuse('malformed', 'the body is not encoded as it says')))
+    }
+    this.#last = stages.reduce((before, next) => before.pipe(next))
+    this.#last.on('data', (chunk: Buffer) => this.#look(chunk))
   }
 
+  /** A part goes on when the next one is there: the last waits until all has been searched, so that no server gets a whole request before that. */
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#packed += chunk.length
-    this.#decoded.write(chunk, () => {
-      if (!this.destroyed) done(null, chunk)
+    const before = this.#waiting
+    this.#waiting = chunk
+    this.#stages[0].write(chunk, () => {
+      if (!this.destroyed) done(null, before)
     })
   }
 
   override _flush(done: TransformCallback): void {
-    this.#decoded.once('end', () => done())
-    this.#decoded.end()
+    this.#last.once('end', () => done(null, this.#waiting))
+    this.#stages[0].end()
   }
 
   #look(chunk: Buffer): void {
@@ -45,16 +53,20 @@ class LookedInto extends Transform {
       this.#watch(chunk)
     } catch (error) {
       this.destroy(error instanceof Error ? error : new Error(String(error)))
-      this.#decoded.destroy()
     }
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    for (const decoded of this.#stages) decoded.destroy()
+    done(error)
   }
 }
 
-/** A body that can be forwarded when what it unpacks to has been searched; as it is, when it is not packed in a way that is known. */
+/** A body that can be forwarded when what it unpacks to has been searched; as it is, when it is not packed. */
 export function lookInto(body: Readable, codings: readonly string[], watch: PlaceholderWatch): Readable {
-  const [coding] = codings
-  if (coding === undefined) return body
-  const looked = new LookedInto(coding, watch)
+  const [first, ...others] = codings.map((coding) => new Decoded(coding))
+  if (first === undefined) return body
+  const looked = new LookedInto([first, ...others], watch)
   body.on('error', (error) => looked.destroy(error))
   body.once('close', () => {
     if (!body.readableEnded) looked.destroy(new Error('the body broke off'))

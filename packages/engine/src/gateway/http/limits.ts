@@ -12,6 +12,11 @@ export interface HttpLimits {
   readonly idleMs: number
   /** Bytes of a body that are read whole, because a secret goes into it or a signature covers it. */
   readonly bodyBytes: number
+  /** The same of all such bodies of one sandbox at one time, and of all sandboxes. */
+  readonly sandboxBodyBytes: number
+  readonly allBodyBytes: number
+  /** How long such a body may stand still. */
+  readonly bodyIdleMs: number
   /** Bytes of a body that are thrown away after a refusal before the connection is. */
   readonly discardBytes: number
 }
@@ -24,5 +29,8 @@ export const HTTP_LIMITS: HttpLimits = {
   headMs: 120_000,
   idleMs: 900_000,
   bodyBytes: 4 * 1024 * 1024,
+  sandboxBodyBytes: 32 * 1024 * 1024,
+  allBodyBytes: 256 * 1024 * 1024,
+  bodyIdleMs: 60_000,
   discardBytes: 64 * 1024 * 1024,
 }

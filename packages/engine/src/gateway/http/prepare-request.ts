@@ -5,12 +5,13 @@ import { placeInHead, type PlacedHead } from '../secrets/place-in-head.ts'
 import { placeInJson } from '../secrets/place-in-json.ts'
 import type { SandboxSecret } from '../secrets/sandbox-secrets.ts'
 import { declaredPayload, isSigned, sha256, signAnew } from '../secrets/sigv4.ts'
+import { bodyMemory } from './body-memory.ts'
 import type { CheckedRequest } from './check-request.ts'
-import { codingsOf, readableCodings } from './content-coding.ts'
+import { readableCodings, requestCodingsOf } from './content-coding.ts'
 import { lookInto } from './encoded-body.ts'
 import type { HttpLimits } from './limits.ts'
 import { valuesOf, without, type Header, type Headers, type Inbound } from './message.ts'
-import { readStart, readWhole, type Filter } from './pump.ts'
+import { readStart, readWhole, type Filter, type Keeping } from './pump.ts'
 import { refuse } from './refusal.ts'
 
 /** A request as it goes out, with secrets in their places. */
@@ -46,9 +47,10 @@ export async function prepareRequest(
   }
   const usable = secure ? secrets.usableIn(name, method, checked.target) : []
   const head = placeInHead(checked, usable, secrets.watch)
-  const body = checked.hasBody ? await prepareBody(connection, inbound, head, usable, limits) : null
+  const keeping = { claim: bodyMemory(secrets, inbound, limits), idleMs: limits.bodyIdleMs }
+  const body = checked.hasBody ? await prepareBody(connection, inbound, head, usable, limits.bodyBytes, keeping) : null
   const cleaned = { ...head, headers: cleanHeaders(head.headers, secrets.boundTo(name)), host, method }
-  const signed = await sign(checked, cleaned, inbound, body?.content ?? null, usable, limits)
+  const signed = await sign(checked, cleaned, inbound, body?.content ?? null, usable, limits.bodyBytes, keeping)
   const used = new Set([...head.used, ...(body?.used ?? []), ...signed.used])
   const content = signed.body
   const framing: Headers = Buffer.isBuffer(content)
@@ -74,24 +76,25 @@ interface PreparedBody {
 }
 
 async function prepareBody(
-  { secrets }: InspectedConnection,
+  { secrets, name }: InspectedConnection,
   inbound: Inbound,
   head: PlacedHead,
   usable: readonly SandboxSecret[],
-  limits: HttpLimits,
+  most: number,
+  keeping: Keeping,
 ): Promise<PreparedBody> {
-  const codings = codingsOf(head.headers) ?? []
+  const codings = requestCodingsOf(head.headers) ?? unsearchable(secrets.boundTo(name))
   const branches = head.used.flatMap(({ binding }) => (binding.branches === undefined ? [] : [binding.branches]))
   if (branches.length > 0 && head.target.split('?', 1)[0]?.endsWith('/git-receive-pack') === true) {
     if (valuesOf(head.headers, 'content-encoding').length > 0) throw refuse('malformed', 'a push cannot be compressed')
     proceed(inbound)
-    const whole = await checkBranches(inbound.body, branches)
+    const whole = await checkBranches(inbound.body, branches, keeping)
     if (whole !== null) return { content: whole, used: [] }
   }
   const json = usable.some(({ binding }) => binding.placement.in === 'json')
   if (json && codings.length === 0 && /json/i.test(valuesOf(head.headers, 'content-type')[0] ?? '')) {
     proceed(inbound)
-    const whole = await readWhole(inbound.body, limits.bodyBytes)
+    const whole = await readWhole(inbound.body, most, keeping)
     if (whole !== null) {
       const { body, used } = placeInJson(whole, usable, secrets.watch)
       secrets.watch.check(Buffer.from(inbound.trailers().flat().join('\n'), 'latin1'), 'the trailers')
@@ -101,11 +104,22 @@ async function prepareBody(
   return { content: lookInto(inbound.body, codings, secrets.watch), used: [] }
 }
 
+/** A name that nothing is bound to learns no value from a placeholder. */
+function unsearchable(bound: boolean): [] {
+  if (bound) throw refuse('malformed', 'the body is encoded in a way that cannot be searched for placeholders')
+  return []
+}
+
 /** The body, when all of it had to be read for that. */
-async function checkBranches(body: Readable, branches: readonly (readonly string[])[]): Promise<Buffer | null> {
+async function checkBranches(
+  body: Readable,
+  branches: readonly (readonly string[])[],
+  keeping: Keeping,
+): Promise<Buffer | null> {
   const { bytes, ended } = await readStart(
     body,
     PUSH_COMMAND_BYTES,
+    keeping,
     (start) => readPushCommands(start).kind === 'commands',
   )
   const commands = readPushCommands(bytes)
@@ -121,7 +135,8 @@ async function sign(
   inbound: Inbound,
   content: Buffer | Readable | null,
   usable: readonly SandboxSecret[],
-  limits: HttpLimits,
+  most: number,
+  keeping: Keeping,
 ): Promise<{ headers: Headers; body: Buffer | Readable | null; used: readonly SandboxSecret[] }> {
   const keys = usable.filter(({ binding }) => binding.placement.in === 'aws')
   if (keys.length === 0 || !isSigned(came.headers)) return { headers: goes.headers, body: content, used: [] }
@@ -130,9 +145,8 @@ async function sign(
   if (payload === null) {
     if (content !== null && !Buffer.isBuffer(content)) {
       proceed(inbound)
-      body = await readWhole(content, limits.bodyBytes)
-      if (body === null)
-        throw refuse('malformed', `a body of more than ${limits.bodyBytes} bytes cannot be signed anew`)
+      body = await readWhole(content, most, keeping)
+      if (body === null) throw refuse('malformed', `a body of more than ${most} bytes cannot be signed anew`)
     }
     payload = sha256(Buffer.isBuffer(body) ? body : Buffer.alloc(0))
   }

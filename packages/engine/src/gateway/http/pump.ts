@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { refuse } from './refusal.ts'
 
 /** What is done with each part on its way. It may throw, and then nothing of that part is passed on. */
 export interface Filter {
@@ -66,9 +67,16 @@ export function discard(source: Readable, bytes: number): void {
   source.resume()
 }
 
+/** What is allowed while a body is kept. */
+export interface Keeping {
+  /** Called for each part before it is kept; it may throw. */
+  readonly claim: (bytes: number) => void
+  readonly idleMs: number
+}
+
 /** The whole body, or null when it is longer; what was read of it is put back then. */
-export async function readWhole(source: Readable, limit: number): Promise<Buffer | null> {
-  const { bytes, ended } = await readStart(source, limit, () => false)
+export async function readWhole(source: Readable, limit: number, keeping: Keeping): Promise<Buffer | null> {
+  const { bytes, ended } = await readStart(source, limit, keeping, () => false)
   return ended ? bytes : null
 }
 
@@ -76,13 +84,17 @@ export async function readWhole(source: Readable, limit: number): Promise<Buffer
 export function readStart(
   source: Readable,
   limit: number,
+  { claim, idleMs }: Keeping,
   enough: (bytes: Buffer) => boolean,
 ): Promise<{ readonly bytes: Buffer; readonly ended: boolean }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ bytes: Buffer; ended: boolean }>()
   const chunks: Buffer[] = []
   let length = 0
   let tried = 0
+  const idle = setTimeout(() => fail(refuse('malformed', 'the body stood still for too long')), idleMs)
   const take = (chunk: Buffer): void => {
+    idle.refresh()
+    claim(chunk.length)
     chunks.push(chunk)
     length += chunk.length
     // Tried at each doubling only: a body that comes byte by byte must not cost more than its size.
@@ -112,7 +124,10 @@ export function readStart(
     resolve({ bytes: Buffer.concat(chunks), ended: true })
   }
   const onClose = (): void => fail(new Error('the body broke off'))
-  const detach = (): void => void source.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
+  const detach = (): void => {
+    clearTimeout(idle)
+    source.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
+  }
   if (source.readableEnded) onEnd()
   else if (source.destroyed) fail(source.errored ?? new Error('the body broke off'))
   else source.on('error', fail).on('close', onClose).on('end', onEnd).on('data', onData).resume()

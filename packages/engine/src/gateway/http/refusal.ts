@@ -14,8 +14,7 @@ const SUGGESTIONS: Partial<Record<Refusal, string>> = {
 const SERVER_FAILED =
   'The server beyond the gateway failed, not the sandbox: try again, or check the name and the port.'
 
-export function refuse(refusal: Refusal, message: string): HearthError {
-  const suggestion = SUGGESTIONS[refusal]
+export function refuse(refusal: Refusal, message: string, suggestion = SUGGESTIONS[refusal]): HearthError {
   return new HearthError('egress_refused', message, {
     context: { refusal },
     ...(suggestion === undefined ? {} : { suggestion }),

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { connect, type TLSSocket } from 'node:tls'
+import type { Secret } from '@hearth/contract'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { startGateway, type TestGateway } from './inspected.fixture.ts'
+import { startServer, type TestServer } from './servers.fixture.ts'
+
+const NAME = 'api.test'
+const BODY_BYTES = 10_000
+const IDLE_MS = 300
+const secrets: Secret[] = [
+  { name: 'JSON', value: 'json-secret-0123456789', binding: { name: NAME, placement: { in: 'json', field: 'token' } } },
+]
+
+interface Upload {
+  readonly socket: TLSSocket
+  readonly answer: Promise<string>
+}
+
+describe('bodies that are read whole', () => {
+  let server: TestServer
+  const open: { gateways: TestGateway[]; sockets: TLSSocket[] } = { gateways: [], sockets: [] }
+
+  beforeAll(async () => {
+    server = await startServer((_request, response, body) => void response.end(`got ${body.length}`))
+  })
+  afterEach(() => {
+    for (const gateway of open.gateways) gateway.close()
+    for (const socket of open.sockets) socket.destroy()
+  })
+  afterAll(() => server.close())
+
+  async function start(limits: Parameters<typeof startGateway>[0]['limits']): Promise<TestGateway> {
+    const gateway = await startGateway({
+      name: NAME,
+      upstreamPort: server.port,
+      upstreamRoot: server.root,
+      secrets,
+      limits: { bodyBytes: BODY_BYTES, ...limits },
+    })
+    open.gateways.push(gateway)
+    return gateway
+  }
+
+  /** Sends so much of a body. */
+  async function upload(gateway: TestGateway, bytes: number): Promise<Upload> {
+    const socket = connect({ host: '127.0.0.1', port: gateway.port, servername: NAME, ca: gateway.root })
+    open.sockets.push(socket)
+    socket.on('error', () => socket.destroy())
+    await once(socket, 'secureConnect')
+    const answer = once(socket, 'data').then(([chunk]) => (chunk as Buffer).toString())
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: ${NAME}\r\nContent-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`,
+    )
+    socket.write(' '.repeat(bytes))
+    return { socket, answer }
+  }
+
+  it('take so much of a sandbox at one time', async () => {
+    const gateway = await start({ sandboxBodyBytes: 1.5 * BODY_BYTES })
+    const first = await upload(gateway, BODY_BYTES - 1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const refused = await (await upload(gateway, BODY_BYTES)).answer
+    expect(refused).toMatch(/^HTTP\/1\.1 403 [^]*"budget_exhausted"/)
+    expect(gateway.entries.at(-1)).toMatchObject({ kind: 'refusal', refusal: 'budget_exhausted' })
+    first.socket.write(' ')
+    expect(await first.answer).toContain('200')
+    expect(await (await upload(gateway, BODY_BYTES)).answer).toContain('200')
+    // One that goes gives back what it held.
+    const gone = await upload(gateway, BODY_BYTES - 1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    gone.socket.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(await (await upload(gateway, BODY_BYTES)).answer).toContain('200')
+  })
+
+  it('take so much of all sandboxes together', async () => {
+    const [one, other] = [await start({}), await start({ allBodyBytes: 1.5 * BODY_BYTES })]
+    await upload(one, BODY_BYTES - 1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(await (await upload(other, BODY_BYTES)).answer).toMatch(/^HTTP\/1\.1 503 [^]*"host_full"/)
+  })
+
+  it('may stand still for so long', async () => {
+    const gateway = await start({ bodyIdleMs: IDLE_MS })
+    expect(await (await upload(gateway, 5)).answer).toMatch(/^HTTP\/1\.1 403 [^]*stood still/)
+  })
+})
