@@ -186,11 +186,6 @@ export const ERROR_CODES = {
     suggestion:
       'Ask for no more than the message names as allowed; `hearth key ls --json` shows the grant of this key.',
   },
-  budget_exhausted: {
-    status: 429,
-    retryable: false,
-    suggestion: 'The budget of this key or of one above it is used up: `hearth grant show` prints what is left.',
-  },
   quota_exceeded: {
     status: 429,
     retryable: false,
