@@ -6,7 +6,7 @@ import { PLACE, type VolumeSuite } from './volume-suite.ts'
 
 /** Has one file open all the time. */
 const LOG = `exec 3>>${PLACE}/log; i=0; while :; do i=$((i+1)); echo $i >&3; sleep 0.05; done`
-const DELETED = `echo x > ${PLACE}/gone; exec 3<>${PLACE}/gone; rm ${PLACE}/gone; echo ready; sleep 1000`
+const DELETED = `echo x > ${PLACE}/gone; exec 3<>${PLACE}/gone; rm ${PLACE}/gone; echo > /tmp/ready; sleep 1000`
 
 async function lines(sandbox: Sandbox): Promise<number> {
   return Number(await output(sandbox, `wc -l < ${PLACE}/log`))
@@ -96,7 +96,7 @@ export function describeRunning(suite: VolumeSuite): void {
   suite.test('a file that was deleted while a process has it open is in no copy', about, async (volume) => {
     await using parent = await suite.attach(volume)
     const holder = await parent.spawn(DELETED)
-    await expect.poll(async () => (await parent.exec(`test -e ${PLACE}/gone`)).exitCode, { timeout: 30_000 }).toBe(1)
+    await eventually('it is deleted', () => parent.files.exists('/tmp/ready'), 30_000)
     const refusal = await expectRefusal(parent.fork(1, { memory: 'required' }), 'memory_unsupported')
     expect(refusal.message).toContain('deleted')
     const without = await parent.fork(1)
