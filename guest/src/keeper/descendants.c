@@ -137,6 +137,29 @@ static bool list_by_parents(int ancestor, struct process_list *list) {
   return room;
 }
 
+static bool thread_runs_for_tracer(const char *path) {
+  char text[1024];
+  if (text_file_get(path, text, sizeof text) < 0) return false;
+  const char *state = strstr(text, "\nState:\t"), *tracer = strstr(text, "\nTracerPid:\t");
+  return state && tracer && state[strlen("\nState:\t")] != 't' && atoi(tracer + strlen("\nTracerPid:\t")) > 0;
+}
+
+bool process_runs_for_tracer(int pid) {
+  char path[64 + NAME_MAX];
+  snprintf(path, sizeof path, "/proc/%d/task", pid);
+  DIR *threads = opendir(path);
+  if (!threads) return false;
+  bool runs = false;
+  struct dirent *entry;
+  while (!runs && (entry = readdir(threads)) != NULL) {
+    if (entry->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "/proc/%d/task/%s/status", pid, entry->d_name);
+    runs = thread_runs_for_tracer(path);
+  }
+  closedir(threads);
+  return runs;
+}
+
 bool descendants_list(struct process_list *list) { return descendants_list_of(getpid(), list); }
 
 bool descendants_list_of(int ancestor, struct process_list *list) {

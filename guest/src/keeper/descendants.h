@@ -15,6 +15,9 @@ bool descendants_list_of(int ancestor, struct process_list *list);
 // The letter of /proc/PID/stat; X when it is gone.
 char process_state(int pid);
 
+// Whether a thread of it is traced and on its way to where its tracer wants it.
+bool process_runs_for_tracer(int pid);
+
 bool process_list_add(struct process_list *list, int pid);
 
 #endif

@@ -25,6 +25,13 @@ static void await_stop(int pid) {
   }
 }
 
+// A tracer waits for its tracee to stop at a certain place, and takes a stop of ours for that one: gVisor's kernel, which starts its
+// processes so, was left with one that does not run, and ended. The tracer is stopped already, and its tracee gets there by itself;
+// one that does not is stopped like the others.
+static void await_tracee(int pid) {
+  for (int tries = 0; tries < 100 && process_runs_for_tracer(pid); tries++) nanosleep(&(struct timespec){0, 50000}, NULL);
+}
+
 // Parents are stopped before their children, so that a shell sees no job of its own stop.
 // The number of those that may still run; -1 when memory ran out.
 static int stop_all(struct freezing *freezing, bool first) {
@@ -32,12 +39,13 @@ static int stop_all(struct freezing *freezing, bool first) {
   if (!descendants_list(&all)) return -1;
   int running = 0;
   for (size_t i = 0; i < all.count && running >= 0; i++) {
+    await_tracee(all.pids[i]);
     char state = process_state(all.pids[i]);
     // A traced one that has stopped waits for its tracer, which is below us too.
-    if (state == 't') continue;
-    if (state == 'T') {
-      if (first && !process_list_add(&freezing->already_stopped, all.pids[i])) running = -1;
-      continue;
+    if (state == 't' || state == 'T') continue;
+    if (!contains(&freezing->stopped, all.pids[i]) && !process_list_add(&freezing->stopped, all.pids[i])) {
+      running = -1;
+      break;
     }
     kill(all.pids[i], SIGSTOP);
     await_stop(all.pids[i]);
@@ -51,7 +59,7 @@ static int stop_all(struct freezing *freezing, bool first) {
 
 bool freezing_begin(struct freezing *freezing) {
   if (freezing->frozen) return true;
-  freezing->already_stopped.count = 0;
+  freezing->stopped.count = 0;
   int64_t deadline = relay_now() + FREEZE_MILLISECONDS;
   bool first = true;
   int running;
@@ -72,6 +80,6 @@ void freezing_end(struct freezing *freezing) {
   bool listed = descendants_list(&all);
   // Children first: a shell that wakes must find that none of its jobs is stopped.
   for (size_t i = all.count; listed && i-- > 0;)
-    if (!contains(&freezing->already_stopped, all.pids[i])) kill(all.pids[i], SIGCONT);
+    if (contains(&freezing->stopped, all.pids[i])) kill(all.pids[i], SIGCONT);
   free(all.pids);
 }

@@ -13,7 +13,7 @@ struct process_list {
 
 struct freezing {
   bool frozen;
-  struct process_list already_stopped; // by somebody inside: they stay stopped
+  struct process_list stopped; // by us; who was stopped by somebody inside stays stopped
 };
 
 // True when nothing below this process runs any more. When that cannot be had, everything goes on and it is false.
