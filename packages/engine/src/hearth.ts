@@ -282,13 +282,16 @@ export class Hearth implements AsyncDisposable {
 
   async #leave(leave: (sandbox: EmbeddedSandbox) => Promise<void>): Promise<void> {
     this.#disposed = true
-    await Promise.all([...this.#launcher.live].map(leave))
+    const left = await Promise.allSettled([...this.#launcher.live].map(leave))
     this.#launcher.live.clear()
     await this.#sleepers.settled()
     await this.snapshots.settled()
     await this.pool.dispose()
     // One that could not be opened has been told to who needed it.
     await (await this.#registry.known())?.dispose()
+    // Only now: what one sandbox leaves behind shall keep nothing else from being ended.
+    const failed = left.find((each) => each.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
   }
 
   [Symbol.asyncDispose](): Promise<void> {

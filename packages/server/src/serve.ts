@@ -12,7 +12,7 @@ import { pandastackDialect, type PandaStackOptions } from './dialects/pandastack
 import { ensureOperatorKey, type KeyReason } from './http/access/first-key.ts'
 import { InsideConnections } from './http/access/inside.ts'
 import type { HttpLimits } from './http/limits.ts'
-import { createServer } from './http/server.ts'
+import { createServer, type HttpServer } from './http/server.ts'
 import { LocalControlPlane, type LocalControlPlaneOptions } from './lifecycle/local-control-plane.ts'
 import { engineOptions } from './record/engine-options.ts'
 import { runService } from './runs/run-service.ts'
@@ -96,9 +96,11 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     onProblem,
   })
   await using undo = new AsyncDisposableStack()
+  undo.defer(async () => await exporter?.close())
   undo.defer(() => store.close())
   const inside = new InsideConnections()
   const hearth = new Hearth({ pool: {}, ...engineOptions(store, records, inside), onProblem, ...options.engine, home })
+  undo.defer(() => hearth.release())
   const plane = await LocalControlPlane.open({ ...options.lifecycle, store, hearth, records, onProblem })
   undo.defer(() => plane.close())
   const firstKey = await makeKey(home, store, options.newKey === true, logger)
@@ -126,16 +128,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
   })
   await server.start()
-  undo.move()
   const prepared = options.prepare === false ? Promise.resolve() : prepare(hearth, logger)
-  const stop = async (stopping: { readonly graceMs?: number } = {}): Promise<void> => {
-    await server.stop(stopping)
-    // What is being tried would be left behind.
-    await prepared
-    await endBuilds()
-    await plane.close()
-    await exporter?.close()
-  }
+  const stop = stopping(server, prepared, undo.move())
   return { url: server.url, dialects: server.dialects, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
 }
 
@@ -168,6 +162,20 @@ async function makeKey(home: string, store: Store, anew: boolean, logger: Logger
   const { token, reason } = made
   logger.warn({ event: 'server.key_made', reason, path })
   return { token, reason, path }
+}
+
+/** What listens first, then all that it uses: each of them, whatever becomes of the others. */
+function stopping(server: HttpServer, prepared: Promise<void>, parts: AsyncDisposableStack): Server['stop'] {
+  let closing: Promise<void> | null = null
+  return async (options = {}) => {
+    try {
+      await server.stop(options)
+      // What is being tried would be left behind.
+      await prepared
+    } finally {
+      await (closing ??= parts.disposeAsync())
+    }
+  }
 }
 
 /** What is not found out here, the first create finds out, and reports. */

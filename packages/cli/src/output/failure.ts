@@ -13,6 +13,8 @@ export function failureOf(error: unknown): Failure {
     const { code, message, suggestion, retryable } = error
     return { code, message, suggestion, retryable }
   }
+  // What went wrong first is the reason; that its clean-up failed too is not.
+  if (error instanceof SuppressedError) return failureOf(error.suppressed)
   const message = error instanceof Error ? error.message : String(error)
   return { code: 'internal', message, suggestion: 'This is a bug in Hearth.', retryable: false }
 }

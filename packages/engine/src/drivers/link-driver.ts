@@ -20,6 +20,7 @@ import { MachineCapture } from './capture-machine.ts'
 import { ClaimableMachine } from './claimable-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { greet } from './greet-machine.ts'
+import { incompatibleMemory } from './incompatible-memory.ts'
 import type { LaunchPlan } from './launch-plan.ts'
 import { MachineHandle } from './machine-handle.ts'
 import type { MachinePlace } from './machine-place.ts'
@@ -152,9 +153,8 @@ export class LinkDriver implements Driver {
     const from = memorySource(request)
     if (from === null) return
     const { memory } = this.#runtime
-    if (memory === undefined) {
-      throw new HearthError('snapshot_incompatible', `${this.name} cannot restore the processes of snapshot ${from.id}`)
-    }
+    if (memory === undefined)
+      throw incompatibleMemory(`${this.name} cannot restore the processes of snapshot ${from.id}`)
     await memory.check(from.manifest, request.limits, this.#services)
   }
 
@@ -251,10 +251,14 @@ export class LinkDriver implements Driver {
     keeper: PreparedKeeper | null,
     resources: MachineResources | null,
   ): Promise<unknown> {
-    const log = await readFile(join(request.directory, 'runtime.log'), 'utf8').catch(() => '')
-    await endKeeper(request.directory)
-    if (keeper !== null) await discardKeeper(keeper)
-    await freeResources(request.id, request.directory, resources, this.#services)
+    const { id, directory } = request
+    const log = await readFile(join(directory, 'runtime.log'), 'utf8').catch(() => '')
+    const { onProblem } = this.#services
+    // Each whatever becomes of the others, and none in the place of the error: what is left is swept.
+    await inBackground(`ending the keeper of ${id}, which was not launched`, () => endKeeper(directory), onProblem)
+    if (keeper !== null) await inBackground(`ending a keeper of ${id}`, () => discardKeeper(keeper), onProblem)
+    const free = (): Promise<void> => freeResources(id, directory, resources, this.#services)
+    await inBackground(`freeing what ${id} held, which was not launched`, free, onProblem)
     if (request.signal?.aborted === true)
       return new HearthError('aborted', 'the launch was abandoned', { cause: error })
     if (!HearthError.isInstance(error) || log.trim() === '') return error

@@ -106,7 +106,8 @@ export class Launcher {
       return await this.own(record, driver, machine, { captured: from, network })
     } catch (error) {
       // A driver frees what it held; one that held nothing leaves the directory.
-      await rm(directory, { recursive: true, force: true })
+      const remove = (): Promise<void> => rm(directory, { recursive: true, force: true })
+      await inBackground(`removing ${directory}`, remove, this.#owner.onProblem)
       throw error
     }
   }
@@ -126,7 +127,7 @@ export class Launcher {
     const machine = await driver.launch({ ...request, ...(await network.outfit()), volumes })
     const info = { ...record.info, state: 'running', driver: probe.label } as const
     const awake = await options.answered({ ...record, info }).catch(async (error: unknown) => {
-      await machine.kill()
+      await inBackground(`ending the machine of ${record.info.id}`, () => machine.kill(), this.#owner.onProblem)
       throw error
     })
     return await this.own(awake, driver, machine, { captured: from, network })

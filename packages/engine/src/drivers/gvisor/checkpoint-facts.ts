@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { arch } from 'node:os'
-import { HearthError, type Limits } from '@hearth/contract'
+import type { Limits } from '@hearth/contract'
 import type { SnapshotManifest } from '../../store/snapshot-manifest.ts'
 import { programVersion } from '../staging/program-version.ts'
+import { incompatibleMemory } from '../incompatible-memory.ts'
 import type { Runsc } from './runsc-plan.ts'
 import { RememberedByKey } from '../../host/remembered.ts'
 
@@ -54,9 +55,7 @@ export function checkFacts({ memory, info }: SnapshotManifest, limits: Limits, h
   // A hard limit of a running process can only be lowered.
   if (limits.pids > info.limits.pids) differences.push(`pids was ${info.limits.pids} and cannot become ${limits.pids}`)
   if (differences.length === 0) return
-  throw new HearthError(
-    'snapshot_incompatible',
-    `the memory of snapshot ${info.id} cannot be restored: ${differences.join('; ')}`,
-    { context: { differences: differences.join('; ') } },
-  )
+  throw incompatibleMemory(`the memory of snapshot ${info.id} cannot be restored: ${differences.join('; ')}`, {
+    differences: differences.join('; '),
+  })
 }

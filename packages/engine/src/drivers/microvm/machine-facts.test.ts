@@ -54,6 +54,9 @@ describe('the facts of a machine', () => {
     const captured = await facts()
     const found = await here()
     expect(() => compareFacts(captured, found)).toThrow(expected)
-    expect(() => compareFacts(captured, found)).toThrow(expect.objectContaining({ code: 'snapshot_incompatible' }))
+    const suggestion = expect.stringContaining('memory: "none"') as unknown
+    expect(() => compareFacts(captured, found)).toThrow(
+      expect.objectContaining({ code: 'snapshot_incompatible', suggestion }),
+    )
   })
 })

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { HearthError, type Limits } from '@hearth/contract'
+import type { Limits } from '@hearth/contract'
 import type { HostFacts } from '../../host/facts.ts'
+import { incompatibleMemory } from '../incompatible-memory.ts'
 import type { Accelerator } from './accelerator.ts'
 import { machineArguments, memoryMebibytes } from './machine-arguments.ts'
 import { processorsOf, type MachineParts } from './machine-plan.ts'
@@ -32,9 +33,7 @@ export function compareFacts(captured: MachineFacts, here: MachineFacts): void {
   const different = names.filter((name) => captured[name] !== here[name])
   if (different.length === 0) return
   const words = different.map((name) => `${name} (${captured[name] ?? 'none'} there, ${here[name] ?? 'none'} here)`)
-  throw new HearthError('snapshot_incompatible', `the captured machine cannot go on here: ${words.join(', ')}`, {
-    context: { different },
-  })
+  throw incompatibleMemory(`the captured machine cannot go on here: ${words.join(', ')}`, { different })
 }
 
 /** Everything about the machine's devices that the arguments say. */
