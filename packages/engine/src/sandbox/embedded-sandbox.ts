@@ -13,7 +13,6 @@ import {
   type ForkResult,
   type MemoryOutcome,
   type MergeOptions,
-  type MergeResult,
   type Policy,
   type Port,
   type Process,
@@ -22,7 +21,6 @@ import {
   type SandboxId,
   type SandboxInfo,
   type SleepOptions,
-  type SnapshotInfo,
   type SpawnOptions,
 } from '@hearth/contract'
 import { z } from 'zod'
@@ -210,7 +208,7 @@ export class EmbeddedSandbox implements Sandbox {
     })
   }
 
-  async snapshot(options: EngineSnapshotOptions = {}): Promise<SnapshotInfo> {
+  async snapshot(options: EngineSnapshotOptions = {}): ReturnType<Sandbox['snapshot']> {
     return await this.#captures.snapshot(this, options)
   }
 
@@ -226,7 +224,7 @@ export class EmbeddedSandbox implements Sandbox {
     return await this.#captures.comparisons.diff(this, options)
   }
 
-  async merge(child: EmbeddedSandbox, options: MergeOptions = {}): Promise<MergeResult> {
+  async merge(child: EmbeddedSandbox, options: MergeOptions = {}): ReturnType<Sandbox['merge']> {
     return await this.#captures.comparisons.merge(this, child, options)
   }
 
@@ -271,7 +269,9 @@ export class EmbeddedSandbox implements Sandbox {
       }
       this.#deadline.cancel()
       this.#info = { ...this.#info, state: 'hibernated' }
-      await this.#machine.kill('sleep')
+      // What is left of its machine is removed before it wakes: it sleeps, whatever becomes of that.
+      const end = (): Promise<void> => this.#machine.kill('sleep')
+      await inBackground(`ending the machine of ${this.id}, which sleeps`, end, this.#owner.onProblem)
       return value
     })
   }

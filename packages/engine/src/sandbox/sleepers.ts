@@ -60,6 +60,7 @@ export type WakeOptions = SleepOptions & { readonly signal?: AbortSignal }
 export class Sleepers {
   readonly #parts: SleeperParts
   readonly #removals = new Set<() => Promise<void>>()
+  readonly #fallingAsleep = new Set<SandboxId>()
   readonly #waking = new Map<SandboxId, Promise<EmbeddedSandbox>>()
 
   constructor(parts: SleeperParts) {
@@ -68,8 +69,10 @@ export class Sleepers {
 
   async hibernate(sandbox: EmbeddedSandbox, asked: SleepOptions): Promise<MemoryOutcome> {
     const { memory = 'auto' } = parseInput(sleepOptionsSchema, asked, 'options')
+    const { onProblem } = this.#parts
     const directory = this.#directory(sandbox.id)
     const id = newSnapshotId()
+    this.#fallingAsleep.add(sandbox.id)
     let asleep: UnownedRecord | null = null
     try {
       const { memory: kept, reason } = await sandbox.sleep(async (capture) => {
@@ -82,13 +85,26 @@ export class Sleepers {
           throw error
         }
       })
-      await clearDirectory(directory)
+      // It sleeps by now: what cannot be removed is removed before it wakes, and is no failure of the hibernation.
+      await inBackground(`removing what ${sandbox.id} does not sleep in`, () => clearDirectory(directory), onProblem)
       await this.#makeSpare(sandbox, id)
       return memoryOutcome(kept, reason)
     } finally {
       // Only now: whoever woke it sooner would meet its machine.
-      if (asleep !== null) disownRecord(directory, asleep)
+      if (asleep !== null) await this.#disown(directory, asleep)
+      this.#fallingAsleep.delete(sandbox.id)
     }
+  }
+
+  /** Where that cannot be written down it is for this process alone to wake. */
+  async #disown(directory: string, asleep: UnownedRecord): Promise<void> {
+    const disown = async (): Promise<void> => disownRecord(directory, asleep)
+    await inBackground(`giving up ${asleep.info.id}, which sleeps`, disown, this.#parts.onProblem)
+  }
+
+  /** By another process, or by a hibernation here that is not over. */
+  #isHeld({ owner, info }: SleepingRecord): boolean {
+    return isAlive(owner) && (owner.pid !== process.pid || this.#fallingAsleep.has(info.id))
   }
 
   async #writeDown(
@@ -199,7 +215,12 @@ export class Sleepers {
   /** Removes one that sleeps and what it sleeps in, unless it was woken since. */
   async discard(id: SandboxId): Promise<void> {
     const record = await readRecord(this.#directory(id))
-    if (record === null || !sleeps(record) || isAlive(record.owner)) return
+    if (record === null || !sleeps(record) || this.#isHeld(record) || this.#waking.has(id)) return
+    await this.#remove(record)
+  }
+
+  async #remove(record: SleepingRecord): Promise<void> {
+    const { id } = record.info
     await removeSandbox(id, this.#directory(id), await this.#parts.services())
     for (const snapshot of snapshotsOf(record)) await this.#parts.snapshots.released(snapshot, id)
   }
@@ -208,11 +229,11 @@ export class Sleepers {
     const record = await readRecord(this.#directory(id))
     if (record === null) throw new HearthError('sandbox_not_found', `there is no sandbox ${id}`)
     if (!sleeps(record)) throw new HearthError('invalid_state', `sandbox ${id} does not sleep: it runs`)
-    if (isAlive(record.owner)) {
+    if (this.#isHeld(record)) {
       throw new HearthError('too_many', `sandbox ${id} is held by process ${record.owner.pid}, which is alive`)
     }
     if (record.info.expiresAt.getTime() > Date.now()) return record
-    await this.discard(id)
+    await this.#remove(record)
     throw new HearthError('sandbox_ended', `sandbox ${id} has ended: its deadline came while it slept`)
   }
 

@@ -1,4 +1,4 @@
-import { HearthError, type MemoryMode } from '@hearth/contract'
+import { HearthError, type MemoryMode, type MemoryOutcome } from '@hearth/contract'
 import type { EmbeddedSandbox } from '@hearth/engine'
 import { assertTransition, requireQuota } from '../state/index.ts'
 import type { Context } from './context.ts'
@@ -34,7 +34,9 @@ export async function hibernateSandbox(
   context.step('hibernate:begun')
   try {
     if (cause === 'idle' && live.inUse) throw new HearthError('conflict', 'somebody began to use it')
-    const outcome = await underLease(context, operation, () => machine.hibernate({ memory }))
+    const outcome = await underLease(context, operation, () => machine.hibernate({ memory })).catch((error: unknown) =>
+      sleepsAllTheSame(context, machine, error),
+    )
     context.step('hibernate:asleep')
     live.machine = null
     live.record = await settleOperation(context, record, {
@@ -57,6 +59,15 @@ export async function hibernateSandbox(
   }
   live.watchDeadline()
   context.step('hibernate:done')
+}
+
+/** Once the engine has written down that it sleeps it does, whatever failed afterwards. */
+async function sleepsAllTheSame(context: Context, machine: EmbeddedSandbox, error: unknown): Promise<MemoryOutcome> {
+  const { id, state } = machine.info
+  const found = state === 'hibernated' ? (await context.hearth.survey()).find((entry) => entry.id === id) : undefined
+  if (!found?.sleep) throw error
+  context.report(`putting ${id} to sleep`, error)
+  return found.sleep
 }
 
 /** Called in turn, for one that is hibernated. Counts against the quota and the host's room, as a create does. */

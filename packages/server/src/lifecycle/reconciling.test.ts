@@ -55,6 +55,22 @@ it.skipIf(!root)(
   },
 )
 
+it.skipIf(!root)('a hibernation whose clean-up fails leaves a sandbox that sleeps', async () => {
+  await using home = await TestHome.make()
+  await using server = await home.start()
+  const caller = await server.caller()
+  const { id } = await server.create()
+  await server.run(id, 'echo kept >/tmp/kept')
+  {
+    using _stuck = await leaveStuck(home.path, id)
+    expect(await server.plane.sleep.hibernate(caller, id, {})).toMatchObject({ state: 'hibernated' })
+    expect(server.problems.join()).toContain('EBUSY')
+    await server.plane.reconcile()
+    expect(await server.plane.get(caller, id)).toMatchObject({ state: 'hibernated' })
+  }
+  expect(await server.run(id, 'cat /tmp/kept')).toBe('kept\n')
+})
+
 it.skipIf(!root)('one that has ended and cannot be removed keeps no older one', async () => {
   await using home = await TestHome.make()
   await using server = await home.start({ housekeeping: { endedMs: 0 } })
