@@ -1,6 +1,7 @@
 import { HearthError } from '@hearth/contract'
 import { git } from '@hearth/engine/git'
 import type { WorkspaceSource } from '@hearth/sdk'
+import { httpsOfSsh } from '../server/ssh-address.ts'
 import { gitDirectory } from './local-branch.ts'
 
 /** Where a local repository comes from, at the commit that is checked out here: what others have of it, and nothing of what lies here alone. */
@@ -32,9 +33,8 @@ export function locationOfRemote(address: string): { url: string } | { path: str
     Object.assign(url, { username: '', password: '' })
     return { url: url.href }
   }
-  if (url?.protocol === 'ssh:') return { url: `https://${url.hostname}${url.pathname}` }
-  const [, host, path] = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)\/?([^\s:]\S*)$/.exec(address) ?? []
-  if (host !== undefined && path !== undefined) return { url: `https://${host}/${path}` }
+  const https = httpsOfSsh(address)
+  if (https !== null) return { url: https }
   throw new HearthError('invalid_request', 'the remote `origin` is no address that a server can reach', {
     suggestion: 'Name the repository by its URL: --repo https://...',
   })

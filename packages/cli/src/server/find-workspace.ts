@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { CallOptions, Hearth, Repository, Workspace, WorkspaceSource } from '@hearth/sdk'
 import { isWholeId, pickNamed, type Kind } from './find-named.ts'
+import { httpsOfSsh } from './ssh-address.ts'
 
 const WORKSPACE: Kind = {
   what: 'workspace',
@@ -29,13 +30,16 @@ export async function findWorkspace(hearth: Hearth, name: string, options: CallO
 export async function findRepository(hearth: Hearth, name: string, options: CallOptions = {}): Promise<Repository> {
   if (isWholeId(REPOSITORY, name)) return await hearth.repositories.get(name, options)
   const all = await hearth.repositories.list(options)
-  const address = isAddress(name) ? name : resolve(name)
-  return all.find(({ url, path }) => url === name || path === address) ?? pickNamed(REPOSITORY, all, name)
+  const location = locationOf(name)
+  return (
+    all.find(({ url, path }) => ('url' in location ? url === location.url : path === location.path)) ??
+    pickNamed(REPOSITORY, all, name)
+  )
 }
 
 /** Where a repository is: a URL, or a directory of this machine, which is the server's, too. */
 export function locationOf(word: string): { url: string } | { path: string } {
-  return isAddress(word) ? { url: word } : { path: resolve(word) }
+  return isAddress(word) ? { url: httpsOfSsh(word) ?? word } : { path: resolve(word) }
 }
 
 /** What a workspace is made of: a repository that is known, a URL or a path. */
@@ -55,7 +59,7 @@ export async function workspaceOf(
   return (await findWorkspace(hearth, word, options)).id
 }
 
-/** A scheme, or a host as `ssh` writes it, which the server refuses with a reason. */
+/** A scheme, or a host as `ssh` writes it. */
 export function isAddress(word: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(word) || /^[\w.-]+@[\w.-]+:/.test(word)
 }
