@@ -27,8 +27,8 @@ async function setUp(sandbox: Sandbox, { setUpMs }: Work): Promise<void> {
   })
 }
 
-/** Thinks for a while before each of three replies, as a model does; one of five comes to the right change. */
-function thinking(index: number, { waitMs }: Work): Model {
+/** Thinks for a while before each of three replies, as a model does, and comes to the right change or not. */
+function thinking(index: number, isRight: boolean, { waitMs }: Work): Model {
   return {
     name: `scripted:thinking-${index}`,
     contextTokens: 100_000,
@@ -36,7 +36,7 @@ function thinking(index: number, { waitMs }: Work): Model {
       await sleep(waitMs, undefined, { signal })
       const calls = [
         { name: 'bash', input: { command: 'cat answer.py' } },
-        { name: 'write', input: { path: 'answer.py', content: `answer = ${index === 1 ? 42 : index}\n` } },
+        { name: 'write', input: { path: 'answer.py', content: `answer = ${isRight ? 42 : index}\n` } },
         { name: 'submit', input: { summary: 'done' } },
       ]
       const call = calls[turn] ?? { name: 'submit', input: { summary: 'done' } }
@@ -46,37 +46,50 @@ function thinking(index: number, { waitMs }: Work): Model {
   }
 }
 
-/** Best of five against one attempt, each with the set-up and the judging. */
-export async function measureBestOf(context: BenchContext): Promise<Measurement> {
+/**
+ * Best of five against one attempt, each with the set-up and the judging: all five at once, and in waves as they are made when nothing is said,
+ * at worst, when the last one alone is right.
+ */
+export async function measureBestOf(context: BenchContext): Promise<Measurement[]> {
   const work = workOf(context.quick)
-  const attemptsOf = (indices: readonly number[]): Variation[] =>
-    indices.map((index) => ({ model: thinking(index, work) }))
-  const run = async (indices: readonly number[]): Promise<number> => {
+  const run = async (count: number, right: number, waves: { readonly wave?: number }): Promise<number> => {
     await using base = await context.create()
     return await timed(async () => {
       await setUp(base, work)
-      const attempts = attemptsOf(indices)
+      const attempts = Array.from({ length: count }, (_, index): Variation => ({
+        model: thinking(index, index === right, work),
+      }))
       const report = await bestOf({
         base,
         workdir: WORKDIR,
         task: 'The answer is wrong.',
         attempts,
-        wave: attempts.length,
+        ...waves,
         judge: checks({ answer: work.check }),
       })
       if (report.winner === null) throw new Error(report.reason)
     })
   }
-  const one = await run([1])
-  const five = await run([1, 2, 3, 4, 5])
-  return {
-    rung: context.rung,
-    metric: `best of ${CANDIDATES} with a set-up of ${work.setUpMs / 1000} s`,
-    unit: 'ms',
-    samples: [five],
-    floors: [{ name: 'one attempt, with set-up and judging', samples: [one] }],
-    target: { kind: 'ratio', value: MOST_RATIO },
-  }
+  const one = await run(1, 0, {})
+  const atOnce = await run(CANDIDATES, 0, { wave: CANDIDATES })
+  const inWaves = await run(CANDIDATES, CANDIDATES - 1, {})
+  const setUpTime = `with a set-up of ${work.setUpMs / 1000} s`
+  const floors = [{ name: 'one attempt, with set-up and judging', samples: [one] }]
+  const common = { rung: context.rung, unit: 'ms', floors } as const
+  return [
+    {
+      ...common,
+      metric: `best of ${CANDIDATES} at once ${setUpTime}`,
+      samples: [atOnce],
+      target: { kind: 'ratio', value: MOST_RATIO },
+    },
+    {
+      ...common,
+      metric: `best of ${CANDIDATES} in waves, the last one right, ${setUpTime}`,
+      samples: [inWaves],
+      target: null,
+    },
+  ]
 }
 
 const change = (index: number): string => `echo "answer = ${index === 1 ? 42 : index}" > answer.py`

@@ -16,7 +16,7 @@ describe('a model that', () => {
     const { result, events } = await live(({ calls }) =>
       calls % 2 === 0 ? call('sudo', {}) : call('edit', { path: 7 }),
     )
-    expect(result.reason).toBe('malformed_calls')
+    expect(result).toMatchObject({ reason: 'malformed_calls', diff: { files: [] } })
     expect(observations(events)[0]).toMatch(/there is no tool "sudo"; there are bash, .*submit/)
     expect(observations(events)[1]).toMatch(/the input of edit is wrong: path: .*old_string/)
   })
@@ -28,18 +28,19 @@ describe('a model that', () => {
     }))
     const { result, events } = await live(once({ calls: many }))
     expect(result.reason).toBe('submitted')
+    expect(changedFiles(result)).toMatchObject([{ path: 'log', added: 32 }])
     expect(observations(events).filter((text) => text.startsWith('exit code 0'))).toHaveLength(32)
   })
 
   it('repeats itself', async () => {
     const { result, events } = await live(() => bash('cat README.md'))
-    expect(result).toMatchObject({ reason: 'stuck', steps: 5 })
+    expect(result).toMatchObject({ reason: 'stuck', steps: 5, diff: { files: [] } })
     expect(events.filter(({ type }) => type === 'reminded')).toHaveLength(1)
   })
 
   it('takes turns with itself', async () => {
     const { result } = await live(({ calls }) => bash(calls % 2 === 0 ? 'true' : 'false'))
-    expect(result).toMatchObject({ reason: 'stuck', steps: 12 })
+    expect(result).toMatchObject({ reason: 'stuck', steps: 12, diff: { files: [] } })
   })
 
   it('never ends', async () => {
@@ -55,14 +56,14 @@ describe('a model that', () => {
 
   it('only talks', async () => {
     const { result } = await live(() => ({ text: 'I would now fix the bug.' }))
-    expect(result).toMatchObject({ reason: 'no_tool_calls', steps: 3 })
+    expect(result).toMatchObject({ reason: 'no_tool_calls', steps: 3, diff: { files: [] } })
   })
 
   it('uses more tokens than it has', async () => {
     const { result } = await live(({ calls }) => ({ ...bash(`echo ${calls}`), inputTokens: 900, outputTokens: 100 }), {
       budget: { tokens: 2500 },
     })
-    expect(result).toMatchObject({ reason: 'tokens', steps: 3, tokens: 3000 })
+    expect(result).toMatchObject({ reason: 'tokens', steps: 3, tokens: 3000, diff: { files: [] } })
   })
 
   it('costs more than it may', async () => {
@@ -73,7 +74,7 @@ describe('a model that', () => {
       },
     )
     // 100,000 tokens in and 1,000 out are 31.5 cents.
-    expect(result).toMatchObject({ reason: 'cost', steps: 2 })
+    expect(result).toMatchObject({ reason: 'cost', steps: 2, diff: { files: [] } })
     expect(result.dollars).toBeCloseTo(0.63)
   })
 
@@ -88,7 +89,7 @@ describe('a model that', () => {
     expect(observations(events)[0]).toMatch(
       /^timed out after \d+ s and was ended with everything it had started\nbefore/,
     )
-    expect(result.reason).toBe('no_change')
+    expect(result).toMatchObject({ reason: 'no_change', diff: { files: [] } })
   })
 
   it('sleeps through its time', async () => {
@@ -110,13 +111,14 @@ describe('a model that', () => {
       if (seen.length === 1) return call('bash_output', { process: number, wait_ms: 200 })
       return SUBMIT
     }
-    const { events } = await live(program, {
+    const { result, events } = await live(program, {
       look: async ({ sandbox }) => {
         expect((await sandbox.processes()).filter(({ exit }) => exit === null)).toEqual([])
       },
     })
     expect(observations(events)[0]).toMatch(/^still running as process \d+.*\ntick/)
     expect(observations(events)[1]).toMatch(/^still running as process \d+.*\ntick/)
+    expect(result).toMatchObject({ reason: 'no_change', diff: { files: [] } })
   })
 
   it('floods', async () => {
@@ -130,7 +132,7 @@ describe('a model that', () => {
     expect(flood.length).toBeLessThan(11_000)
     expect(flood).toMatch(/^ended, with everything it had started, because it wrote more than 8388608 bytes/)
     expect(flood).toMatch(/\n1\n2\n3\n/)
-    expect(result.reason).toBe('no_change')
+    expect(result).toMatchObject({ reason: 'no_change', diff: { files: [] } })
   })
 
   it('removes everything', async () => {
@@ -179,11 +181,13 @@ describe('a model that', () => {
 
   it('looks for keys', async () => {
     process.env['HEARTH_TEST_SECRET'] = 'the-key-of-the-host'
-    const { events } = await live(once(bash('env; cat /proc/*/environ | tr "\\0" "\\n"')))
+    const { result, events } = await live(once(bash('env; cat /proc/*/environ | tr "\\0" "\\n"')))
     delete process.env['HEARTH_TEST_SECRET']
     expect(observations(events)[0]).toContain('PATH=')
     expect(observations(events)[0]).not.toMatch(/the-key-of-the-host|test-key/)
+    expect(result).toMatchObject({ reason: 'no_change', diff: { files: [] } })
   })
+
   it('sends what it finds elsewhere', async () => {
     let reached = 0
     const thief = createServer((connection) => {
@@ -203,6 +207,6 @@ describe('a model that', () => {
     expect(observations(events)[0]).toMatch(/^tried$/m)
     expect(observations(events)[0]).not.toMatch(/^(sent|known)$/m)
     expect(reached).toBe(0)
-    expect(result.reason).toBe('no_change')
+    expect(result).toMatchObject({ reason: 'no_change', diff: { files: [] } })
   })
 })

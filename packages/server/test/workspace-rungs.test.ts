@@ -43,6 +43,30 @@ async function writeUntilKilled(server: TestServer, caller: Caller, id: string):
   return Number(told.trimEnd().split('\n').at(-1))
 }
 
+interface Inside {
+  readonly id: string
+  readonly rung: Rung
+  /** The rungs on which it was committed to before. */
+  readonly before: readonly string[]
+}
+
+/** git works as whoever runs there: each command succeeds, and what was committed on another rung is there. */
+async function expectGit(server: TestServer, caller: Caller, { id, rung, before }: Inside): Promise<void> {
+  using use = await server.plane.use(caller, id)
+  const git = async (command: string): Promise<string> => {
+    const { exitCode, stdout, stderr } = await use.sandbox.exec(command)
+    expect([rung, command, exitCode, stderr]).toEqual([rung, command, 0, ''])
+    return stdout
+  }
+  expect(await git('git status --porcelain -- README.md before')).toBe('')
+  expect(await git('git log --format=%s')).toBe([...before.toReversed(), 'first', ''].join('\n'))
+  await git(`echo ${rung} >>before`)
+  expect(await git('git add before && git diff --cached --numstat')).toBe('1\t0\tbefore\n')
+  await git(`git commit --quiet --message ${rung}`)
+  expect(await git('git log -1 --format=%s')).toBe(`${rung}\n`)
+  expect(await git('git diff HEAD --stat')).toBe('')
+}
+
 it('a workspace has every completed write after the death of its execution, a restart of the server and on another rung', async (context) => {
   using upstream = new Upstream()
   await using home = await TestHome.make()
@@ -62,10 +86,10 @@ it('a workspace has every completed write after the death of its execution, a re
   for (const rung of rungs) {
     await using server = await home.start()
     const sandbox = await server.create({ rung, workspace, template: templates.get(rung) ?? TEMPLATE })
-    expect(await server.run(sandbox.id, 'cat before 2>/dev/null; git status --porcelain -- README.md'), rung).toBe(
-      expected.map((name) => `${name}\n`).join(''),
-    )
-    await server.run(sandbox.id, `rm -f written; echo ${rung} >>before`)
+    const before = expected.map((name) => `${name}\n`).join('')
+    expect(await server.run(sandbox.id, 'cat before 2>/dev/null'), rung).toBe(before)
+    await expectGit(server, caller, { id: sandbox.id, rung, before: [...expected] })
+    await server.run(sandbox.id, 'rm -f written')
     expected.push(rung)
     const last = await writeUntilKilled(server, caller, sandbox.id)
     const next = await server.create({ rung: 'process', workspace })

@@ -49,8 +49,26 @@ async function liveOnce(program: ModelProgram, surroundings: Surroundings): Prom
   })
   const lived = { result: await run.result, events, server, sandbox }
   expect(server.problems).toEqual([])
+  expectKept(lived)
   await look?.(lived)
   return lived
+}
+
+/** However bad the model was: the change is there as long as its machine was, and no limit was exceeded by more than one call. */
+function expectKept({ result, events }: Lived): void {
+  const [started] = events
+  if (started?.type !== 'started') throw new Error('the run has no beginning')
+  const { budget } = started
+  const replies = events.flatMap((event) =>
+    event.type === 'model_replied' || event.type === 'model_failed' ? [event] : [],
+  )
+  const costliest = Math.max(0, ...replies.map(({ dollars = 0 }) => dollars))
+  const longest = Math.max(0, ...replies.map(({ usage }) => (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)))
+  expect(result.diff.available).toBe(result.reason !== 'sandbox_ended')
+  expect(result.steps).toBeLessThanOrEqual(budget.steps)
+  expect(result.tokens).toBeLessThan(budget.tokens + Math.max(1, longest))
+  expect(result.dollars).toBeLessThanOrEqual((budget.dollars ?? Infinity) + costliest)
+  expect(events.at(-1)).toMatchObject({ type: 'result', reason: result.reason })
 }
 
 export const call = (tool: string, input: unknown): { calls: SaidCall[] } => ({ calls: [{ tool, input }] })
