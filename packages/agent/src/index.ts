@@ -26,7 +26,6 @@ export { ModelFailure } from './models/model-failure.ts'
 export type { Message, Model, ModelReply, ModelRequest, ToolCall, ToolDescription, Usage } from './models/model.ts'
 export { PRICES, type Price, type Prices } from './models/prices.ts'
 export type { RetryOptions } from './models/retry.ts'
-export type { PermissionRule } from './tools/permissions.ts'
 export { defineTool, type Tool, type ToolContext, type ToolResult } from './tools/tool.ts'
 export { DEFAULT_TOOLS } from './tools/toolbox.ts'
 export { applyPatch } from './search/apply-patch.ts'
@@ -54,4 +53,11 @@ export type {
   Verdict,
 } from './search/search-types.ts'
 export { STOP_REASONS } from '@hearth/contract'
-export type { AgentEvent, AgentEventBody, BudgetLimits, ChangedFile, StopReason } from '@hearth/contract'
+export type {
+  AgentEvent,
+  AgentEventBody,
+  BudgetLimits,
+  ChangedFile,
+  PermissionRule,
+  StopReason,
+} from '@hearth/contract'

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { BOUNDS, type AgentEvent } from '@hearth/contract'
 import { describe, expect, it } from 'vitest'
 import { MemoryEventLog, resumeAgent, startAgent } from '../src/index.ts'
@@ -138,7 +141,9 @@ describe('a model that', () => {
       family(giving({ task: 'x', write: [] }, { task: 'y', write: [] }), () => SUBMIT),
     )
     const model = await server.model('anthropic')
-    const first = await startAgent({ sandbox, model, log, task: 'x', delegate: {}, budget: { steps: 300 } })
+    const stateDirectory = mkdtempSync(join(tmpdir(), 'hearth-taken-up-'))
+    const given = { sandbox, model, log, stateDirectory, delegate: {} }
+    const first = await startAgent({ ...given, task: 'x', budget: { steps: 300 } })
     first.leave('it dies')
     await first.result.catch(() => undefined)
     const [started] = await log.read()
@@ -156,8 +161,9 @@ describe('a model that', () => {
       })
     }
     const events: AgentEvent[] = []
-    const second = await resumeAgent({ sandbox, model, log, delegate: {}, onEvent: (event) => void events.push(event) })
+    const second = await resumeAgent({ ...given, onEvent: (event) => void events.push(event) })
     await second.result
+    rmSync(stateDirectory, { recursive: true })
     expect(reports(events)[0]).toMatch(
       /^sub-agent 1: no_change: [^]*\n\nsub-agent 2: not begun: there is no place for another sub-agent/,
     )

@@ -147,6 +147,23 @@ it('a run that is taken up counts money by the price that was given at its begin
   expect(await run.result).toMatchObject({ reason: 'submitted', dollars: 2 })
 })
 
+it('a run that is taken up keeps its rules, and is not gone on with without its hooks', async () => {
+  await using sandbox = await hearth.create({ rung: 'simulated' })
+  const command = (text: string) => ({ calls: [{ tool: 'bash', input: { command: text } }] })
+  const submit = { calls: [{ tool: 'submit', input: { summary: '' } }] }
+  const model = new ScriptedModel([command('echo x > allowed'), command('rm -r /'), submit])
+  const log = new MemoryEventLog()
+  const given = { sandbox, model, stateDirectory: join(directory, 'ruled') }
+  const permissions = [{ tool: 'bash', pattern: 'rm *', action: 'deny' as const }]
+  const hooks = { beforeTool: () => undefined }
+  const begin = { ...given, permissions, hooks, task: 'Leave.', workdir: '/tmp', log: mortal(log, 4, 'after') }
+  await expect((await startAgent(begin)).result).rejects.toThrow('dead')
+  await expect(resumeAgent({ ...given, log })).rejects.toThrow(/hooks look at the calls/)
+  expect(await (await resumeAgent({ ...given, hooks, log })).result).toMatchObject({ reason: 'submitted' })
+  const denied = (await log.read()).filter((event) => event.type === 'tool_ended' && event.outcome === 'denied')
+  expect(denied).toMatchObject([{ observation: expect.stringContaining('a rule forbids it') }])
+})
+
 describe('an agent that is killed by kill -9 in the middle of', () => {
   const submit = { calls: [{ tool: 'submit', input: { summary: '' } }] }
 

@@ -108,6 +108,29 @@ describe('hearth agent with a server', () => {
     await hearth.run(['rm', id])
   })
 
+  it('begins with a snapshot, and with a secret that it does not see', async () => {
+    const { hearth } = place
+    const base = await place.create()
+    await hearth.output('exec', base, '--', 'sh', '-c', 'mkdir /tmp/app && echo helo > /tmp/app/greet.sh')
+    await hearth.output('snapshot', 'create', base, '--name', 'begun')
+    await hearth.output('rm', base)
+    const stored = await hearth.run(
+      ['secret', 'set', 'AGENT_KEY', '--for', 'api.test', '--header', 'x-key'],
+      'a value that nobody sees',
+    )
+    expect(stored.code).toBe(0)
+    const model = script(
+      'from.json',
+      bash('test -n "$TOKEN" && test "$TOKEN" != "a value that nobody sees" && echo hello > greet.sh'),
+      SUBMIT,
+    )
+    const words = ['agent', 'fix it', '--model', model, '--workdir', '/tmp/app', '--from', 'begun', '-q']
+    const { code, stdout, stderr } = await hearth.run([...words, '--secret', 'AGENT_KEY=TOKEN'])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/-helo\n\+hello\n/)
+    expect(await hearth.json(['ls', '--json'])).toEqual([])
+  })
+
   it('is resumed when it was killed, and loses nothing', async () => {
     const { hearth } = place
     const slow = bash('echo begun >> marks; sleep 30')

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BOUNDS } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { HearthCommand } from './hearth-command.ts'
+import { BINARY, HearthCommand } from './hearth-command.ts'
+import { typeInto } from './terminal-session.ts'
 
 let hearth: HearthCommand
 const directory = mkdtempSync(join(tmpdir(), 'hearth-agent-cli-'))
@@ -115,6 +116,60 @@ describe('hearth agent', () => {
     expect((await hearth.run([...words, '--delegate', '9'])).stderr).toContain(
       `levels from 1 to ${BOUNDS.delegationDepth}.`,
     )
+  })
+
+  it('prepares the machine before anything counts as a change', async () => {
+    const prepare = ['--prepare', 'echo made > made', '--verify', 'sh test.sh && test -e made']
+    const { code, stdout, stderr } = await hearth.run([...args, ...prepare])
+    expect(stderr).toMatch(/^preparing: echo made > made\n/m)
+    expect(stdout).toContain('+echo hello')
+    expect(stdout).not.toContain('made')
+    expect(code).toBe(0)
+    const failed = await hearth.run([...args, '--prepare', 'echo why; exit 3'])
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('--prepare ended with 3: why')])
+  })
+
+  it('keeps to rules, and refuses what nobody can be asked about', async () => {
+    const rules = ['--permission', 'bash:sh *=deny', '--permission', 'edit=ask']
+    const { code, stdout, stderr } = await hearth.run([...args, ...rules])
+    expect(stderr).toMatch(/denied: not allowed: a rule forbids it/)
+    expect(stderr).toMatch(/^! not approved, since there is no terminal to ask on: edit greet\.sh$/m)
+    expect([code, stdout]).toEqual([1, ''])
+    const wrong = await hearth.run([...args, '--permission', 'bash:maybe'])
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('bash:git push*=deny')])
+  })
+
+  it('asks on a terminal', async () => {
+    const words = [...args, '--permission', 'edit=ask'].map((word) => `'${word}'`).join(' ')
+    const turns = [[/allow edit greet\.sh \? \[y\/N\] /, 'y\r']] as const
+    const { code, screen } = await typeInto(hearth, `stty cols 100; exec ${BINARY} ${words}`, turns)
+    expect(screen).toMatch(/submitted: .*\n1 file changed/s)
+    expect(code).toBe(0)
+  })
+
+  it('lets programs of this machine look at each call, refuse it and say something else', async () => {
+    const calls = join(directory, 'calls')
+    const before = `cat >> ${calls}; if tail -n 1 ${calls} | grep -q '"tool":"bash"'; then echo no shell >&2; exit 3; fi`
+    const after = `cat >> ${calls}; echo '{"text":"as if"}'`
+    const { code, stdout } = await hearth.run([...args, '--json', '--hook-before', before, '--hook-after', after])
+    const told = stdout
+      .split('\n')
+      .filter((line) => line.includes('"tool_ended"'))
+      .map((line) => (JSON.parse(line) as { observation: string }).observation)
+    expect(told[0]).toMatch(/^not allowed: the hook .* ended with 3: no shell/s)
+    expect(told[1]).toBe('as if')
+    const seen = readFileSync(calls, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(seen.map(({ event, tool }) => [event, tool])).toEqual([
+      ['before_tool', 'bash'],
+      ['before_tool', 'edit'],
+      ['after_tool', 'edit'],
+      ['before_tool', 'submit'],
+    ])
+    expect(seen[2]).toMatchObject({ input: { path: 'greet.sh' }, result: { failed: false } })
+    expect(code).toBe(0)
   })
 
   it('says that a key is missing', async () => {

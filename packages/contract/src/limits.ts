@@ -155,6 +155,9 @@ export const BOUNDS = {
   runMessageCharacters: 64 * KiB,
   /** Messages to one run. */
   runMessages: 10_000,
+  /** Rules about the tools of one run, and the characters of a name or a pattern in one. */
+  runPermissions: 100,
+  runPermissionCharacters: 4096,
   /** Runs of one tenant that have not ended. */
   liveRuns: 1000,
   /** How long a process may say nothing before another may go on with its run: by default, and at the most. */

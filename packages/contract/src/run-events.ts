@@ -42,6 +42,14 @@ const priceSchema = z.strictObject({
   cachedInput: dollarsPerMillion.exactOptional(),
   cacheWrite: dollarsPerMillion.exactOptional(),
 })
+/** What a tool may do: `tool` is its name or `*`, `pattern` the command or path with `*` for any characters. The last rule that fits counts. */
+export const permissionRuleSchema = z.strictObject({
+  tool: z.string().min(1).max(BOUNDS.runPermissionCharacters),
+  pattern: z.string().max(BOUNDS.runPermissionCharacters).exactOptional(),
+  action: z.enum(['allow', 'ask', 'deny']),
+})
+export type PermissionRule = Readonly<z.output<typeof permissionRuleSchema>>
+
 const usageSchema = z.strictObject({
   inputTokens: count,
   cachedInputTokens: count,
@@ -113,6 +121,10 @@ const ownBodySchema = z.discriminatedUnion('type', [
     grant: grantSchema.exactOptional(),
     /** What the model costs, in dollars for a million tokens: for whoever goes on with it. Without one its cost is not counted. */
     price: priceSchema.exactOptional(),
+    /** The rules that hold for it, also when another process goes on with it. */
+    permissions: z.array(permissionRuleSchema).max(BOUNDS.runPermissions).exactOptional(),
+    /** Hooks look at its calls: whoever goes on with it must give them again. */
+    hooked: z.literal(true).exactOptional(),
   }),
   /** The run goes on as another one, in a fork of its sandbox. What came before is of the parent, up to its event `seq`. */
   z.strictObject({

@@ -29,13 +29,16 @@ export class ChangeTracker implements AsyncDisposable {
   readonly temporary: boolean
   readonly #rules: IgnoreRules
   readonly #limits: TreeLimits
-  #isLarge = false
+  /** Up to this it is taken in without looking first; null: it is always looked first. */
+  #atOnce: TreeLimits | null
 
   private constructor(directory: string, temporary: boolean, limits: ChangeLimits) {
     this.#directory = directory
     this.temporary = temporary
     this.#rules = new IgnoreRules(directory, join(directory, 'hearth-ignore'))
     this.#limits = { entries: BOUNDS.agentFiles, bytes: BOUNDS.agentFileBytes, ...limits }
+    const { entries, bytes } = this.#limits
+    this.#atOnce = { entries: Math.min(AT_ONCE.entries, entries), bytes: Math.min(AT_ONCE.bytes, bytes) }
   }
 
   /** In a directory that is kept, so that a run can be taken up by another process; without one, in a temporary one. */
@@ -81,20 +84,20 @@ export class ChangeTracker implements AsyncDisposable {
   }
 
   async #import(archive: Archive, read?: (tree: TreeImport) => Promise<void>): Promise<string> {
-    if (!this.#isLarge) {
-      const entries = Math.min(AT_ONCE.entries, this.#limits.entries)
-      const bytes = Math.min(AT_ONCE.bytes, this.#limits.bytes)
+    if (this.#atOnce !== null) {
       try {
-        return await this.#importAll(archive(), { entries, bytes }, new Set(), read)
+        return await this.#importAll(archive(), this.#atOnce, new Set(), read)
       } catch (error) {
         if (!(error instanceof TreeTooLarge)) throw error
-        this.#isLarge = true
       }
     }
     const names = new TreeImport()
     const found = await names.names(archive())
     await read?.(names)
-    return await this.#importAll(archive(), this.#limits, await this.#leftOut(found))
+    const leftOut = await this.#leftOut(found)
+    // Where little is ignored, looking first would only cost time.
+    this.#atOnce = this.#atOnce !== this.#limits && leftOut.size * 2 < found.size ? this.#limits : null
+    return await this.#importAll(archive(), this.#limits, leftOut)
   }
 
   /** Several may run at once: each has a branch of its own while it lasts. */

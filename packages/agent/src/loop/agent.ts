@@ -1,4 +1,5 @@
-import { BOUNDS, HearthError, newId } from '@hearth/contract'
+import { BOUNDS, HearthError, newId, parseInput, permissionRuleSchema } from '@hearth/contract'
+import { z } from 'zod'
 import { budgetOf, requirePrice } from '../budget/budget.ts'
 import { ChangeTracker } from '../changes/change-tracker.ts'
 import { Delegation } from '../delegate/delegation.ts'
@@ -8,6 +9,8 @@ import { priceOf, type Prices } from '../models/prices.ts'
 import { AgentRun } from './agent-run.ts'
 import type { AgentOptions, ResumeOptions } from './options.ts'
 import { Recorder } from './recorder.ts'
+
+const permissionsSchema = z.array(permissionRuleSchema).max(BOUNDS.runPermissions)
 
 type Started = NonNullable<Recorder['state']['started']>
 
@@ -19,6 +22,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
   }
   const wanted = budgetOf(options.budget ?? {}, model.name, options.prices ?? {})
   const price = priceOf(model.name, options.prices ?? {})
+  const permissions = parseInput(permissionsSchema, options.permissions ?? [], 'permissions')
   const grant = grantOf(options, wanted)
   const budget = grant === null ? wanted : budgetWithin(wanted, grant)
   const recorder = await recorderOf(options)
@@ -39,6 +43,8 @@ export async function startAgent(options: AgentOptions): Promise<AgentRun> {
       budget,
       base: { commit },
       ...(price === null ? {} : { price }),
+      ...(permissions.length === 0 ? {} : { permissions }),
+      ...(options.hooks === undefined ? {} : { hooked: true as const }),
       ...(grant === null ? {} : { grant }),
     })
     return makeRun(options, recorder, tracker)
@@ -53,8 +59,12 @@ export async function resumeAgent(given: ResumeOptions): Promise<AgentRun> {
   const recorder = await recorderOf(given)
   const { started } = recorder.state
   if (started === null) throw new HearthError('not_found', 'the log holds no run')
-  const options = { ...given, prices: pricesOf(started, given) }
-  if (!isToEnd(recorder, options)) requirePrice(options.model.name, started.budget, options.prices)
+  const permissions = given.permissions ?? started.permissions ?? []
+  const options = { ...given, permissions, prices: pricesOf(started, given) }
+  if (!isToEnd(recorder, options)) {
+    requirePrice(options.model.name, started.budget, options.prices)
+    requireHooks(started, options)
+  }
   const tracker = await ChangeTracker.open(options.stateDirectory ?? null, options.changeLimits)
   try {
     await requireBase(recorder, options, tracker)
@@ -75,6 +85,14 @@ async function requireBase(recorder: Recorder, options: ResumeOptions, tracker: 
 
 function isToEnd({ state }: Recorder, { told = [] }: ResumeOptions): boolean {
   return state.stopped !== null || told.some(({ kind }) => kind === 'stop')
+}
+
+/** SAFETY: what a hook was to forbid is not allowed because another process goes on. */
+function requireHooks({ hooked }: Started, { hooks }: ResumeOptions): void {
+  if (hooked !== true || hooks !== undefined) return
+  throw new HearthError('invalid_request', 'hooks look at the calls of this run, and none were given', {
+    suggestion: 'Give them again: `--hook-before COMMAND` or `--hook-after COMMAND`.',
+  })
 }
 
 /** What was said about the price at the beginning counts until something else is said. */

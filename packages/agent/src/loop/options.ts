@@ -1,4 +1,13 @@
-import type { AgentEvent, BudgetLimits, Grant, RunId, RunMessage, Sandbox, StopReason } from '@hearth/contract'
+import type {
+  AgentEvent,
+  BudgetLimits,
+  Grant,
+  PermissionRule,
+  RunId,
+  RunMessage,
+  Sandbox,
+  StopReason,
+} from '@hearth/contract'
 import type { SharedBudget } from '../budget/shared-budget.ts'
 import type { ChangeLimits } from '../changes/change-tracker.ts'
 import type { Changes } from '../changes/changes.ts'
@@ -7,7 +16,6 @@ import type { EventLog } from '../events/event-log.ts'
 import type { Model } from '../models/model.ts'
 import type { Prices } from '../models/prices.ts'
 import type { RetryOptions } from '../models/retry.ts'
-import type { PermissionRule } from '../tools/permissions.ts'
 import type { Tool, ToolResult } from '../tools/tool.ts'
 
 /** A call that fits the schema of its tool. */
@@ -26,7 +34,7 @@ export interface Hooks {
   afterTool?(call: CheckedCall, result: ToolResult): Promise<string | undefined> | string | undefined
 }
 
-/** What a run needs from its process. None of it is written down: it is given again when the run is taken up by another one. */
+/** What a run needs from its process. But for prices and permissions none of it is written down: it is given again when the run is taken up by another one. */
 export interface ResumeOptions {
   readonly sandbox: Sandbox
   readonly model: Model
@@ -35,6 +43,7 @@ export interface ResumeOptions {
   /** Where on the host the state of the working directory is kept. Default: a temporary directory, for a run that is not taken up again. */
   readonly stateDirectory?: string
   readonly tools?: readonly Tool[]
+  /** Default for a run that is taken up: those that it was begun with. */
   readonly permissions?: readonly PermissionRule[]
   /** Answers the rules that say `ask`. Without it they deny. */
   readonly approve?: (call: CheckedCall) => Promise<boolean>

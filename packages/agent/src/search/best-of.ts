@@ -19,7 +19,7 @@ const FIRST_WAVE = 2
 export interface BestOfOptions
   extends
     Omit<SearchOptions, 'candidates' | 'more' | 'budget'>,
-    Pick<ResumeOptions, 'tools' | 'permissions' | 'hooks' | 'prices'> {
+    Pick<ResumeOptions, 'tools' | 'permissions' | 'approve' | 'hooks' | 'prices'> {
   readonly task: string
   /** How the attempts differ, in the order in which they are made. */
   readonly attempts: readonly Variation[]
@@ -163,8 +163,8 @@ class Agents {
   }
 
   #common({ model, temperature, hint }: Variation): Omit<ResumeOptions, 'sandbox'> {
-    const { tools, permissions, hooks, prices, shared } = this.#options
-    const given = { tools, permissions, hooks, prices, shared, temperature, instructions: hint }
+    const { tools, permissions, approve, hooks, prices, shared } = this.#options
+    const given = { tools, permissions, approve, hooks, prices, shared, temperature, instructions: hint }
     const entries = Object.entries(given).filter(([, value]) => value !== undefined)
     return { model, ...Object.fromEntries(entries) }
   }

@@ -18,14 +18,17 @@ import { ownerName, workOnServer } from '../agent/kept-on-server.ts'
 import { findBranch, toLocalBranch } from '../agent/local-branch.ts'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
+import type { RuleOptions } from '../options/rule-options.ts'
+import { withoutUndefined } from '../options/sandbox-options.ts'
 import { resultLine } from '../output/agent-view.ts'
 import { LiveView } from '../output/live-view.ts'
 import { presentOne } from '../output/present.ts'
 import { findRun } from '../server/find-run.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
-import { stoppable, viewOf } from './agent.ts'
+import { rulesOf, stoppable, viewOf } from './agent.ts'
 
-export interface ResumeCommandOptions extends ServerOptions, DeliveryOptions {
+export interface ResumeCommandOptions extends ServerOptions, DeliveryOptions, RuleOptions {
+  readonly contextTokens?: number
   readonly model?: string
   readonly repo?: string
   readonly branch?: string
@@ -44,7 +47,10 @@ export async function resumeRun(name: string, options: ResumeCommandOptions): Pr
     if (run.driver !== null && options.force !== true) return await letGoOn(hearth, run, options)
     const destination = await destinationOf(hearth, run, options)
     if (run.state !== 'stopped' && run.messages > run.message) await hearth.runs.tell(run.id, 'resume')
-    const model = await openModel(options.model ?? run.model)
+    const model = await openModel(
+      options.model ?? run.model,
+      withoutUndefined({ contextTokens: options.contextTokens }),
+    )
     const result = await takeUp(hearth, run, model, { options, interrupts, live })
     live[Symbol.dispose]()
     await deliver(result, options, run.task, destination, run.budget.dollars)
@@ -112,7 +118,7 @@ const NO_MODEL: Model = {
 }
 
 interface Surroundings {
-  readonly options: ServerOptions & Pick<ResumeCommandOptions, 'force' | 'price'>
+  readonly options: ServerOptions & RuleOptions & Pick<ResumeCommandOptions, 'force' | 'price'>
   readonly interrupts: Interrupts
   readonly live: LiveView
 }
@@ -129,7 +135,9 @@ async function takeUp(hearth: Hearth, run: RunInfo, model: Model, around: Surrou
     const onEvent = view.event.bind(view)
     // What it may give on is written down; without it this gives nothing.
     const delegate = { hearth }
-    return stoppable(await resumeAgent({ ...given, ...prices, sandbox, model, onEvent, delegate }), interrupts)
+    const rules = rulesOf(options, { live, signal: interrupts.signal, json: options.json })
+    const resumed = await resumeAgent({ ...given, ...prices, ...rules, sandbox, model, onEvent, delegate })
+    return stoppable(resumed, interrupts)
   })
 }
 

@@ -19,15 +19,22 @@ import { deliver, type DeliveryOptions } from '../agent/deliver.ts'
 import { ownerName, workOnServer } from '../agent/kept-on-server.ts'
 import { findBranch, toLocalBranch } from '../agent/local-branch.ts'
 import { saveFiles } from '../agent/rescued-files.ts'
+import { asking } from '../agent/approval.ts'
+import { hooksOf } from '../agent/hooks.ts'
+import { runPreparation } from '../agent/preparation.ts'
 import { CopyProgress } from '../copy/copy-progress.ts'
 import { onLocal } from '../copy/local-failure.ts'
 import { packDirectory } from '../copy/pack.ts'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
+import { secretUse } from '../options/create-options.ts'
+import type { RuleOptions } from '../options/rule-options.ts'
 import { policyOf } from '../options/policy-options.ts'
 import { sandboxFields, withoutUndefined, type SandboxOptions } from '../options/sandbox-options.ts'
 import { LiveView } from '../output/live-view.ts'
+import { writeJsonLine } from '../output/present.ts'
 import { printable } from '../output/printable.ts'
+import { findSnapshot } from '../server/find-snapshot.ts'
 import { hasServer } from '../server/has-server.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
@@ -39,9 +46,15 @@ export interface BudgetOptions {
 }
 
 export interface AgentCommandOptions
-  extends SandboxOptions, ServerOptions, CheckoutOptions, DeliveryOptions, BudgetOptions {
+  extends SandboxOptions, ServerOptions, CheckoutOptions, DeliveryOptions, BudgetOptions, RuleOptions {
   readonly model?: string
   readonly verify?: string
+  /** A snapshot of the server, as a person names it. */
+  readonly from?: string
+  readonly prepare?: string
+  /** Names of secrets, each perhaps with a variable. */
+  readonly secret?: readonly string[]
+  readonly contextTokens?: number
   readonly price?: Prices
   /** Levels of sub-agents; true for one. */
   readonly delegate?: number | true
@@ -55,6 +68,7 @@ interface Work {
   readonly options: AgentCommandOptions
   readonly interrupts: Interrupts
   readonly view: { event(event: AgentEvent): void }
+  readonly live: LiveView
 }
 
 interface Worked {
@@ -72,12 +86,14 @@ const MARGIN_MS = 10 * 60_000
 export async function agent(task: string, options: AgentCommandOptions): Promise<number> {
   const { workdir = WORKDIR } = options
   const inWorkspace = worksInWorkspace(options)
-  const model = await chooseModel(options.model)
+  if (inWorkspace && options.from !== undefined)
+    throw new HearthError('invalid_request', 'a workspace is what it begins with: --from would be another')
+  const model = await chooseModel(options.model, withoutUndefined({ contextTokens: options.contextTokens }))
   // Refused before anything is made.
   budgetFor({ model, options })
   using interrupts = new Interrupts()
   using live = new LiveView()
-  const work: Work = { task, model, workdir, options, interrupts, view: viewOf(options, live) }
+  const work: Work = { task, model, workdir, options, interrupts, view: viewOf(options, live), live }
   const result = inWorkspace ? await onCheckout(work, live) : await onCopy(work, live)
   if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
   return result.reason === 'submitted' ? 0 : 1
@@ -87,15 +103,26 @@ export async function agent(task: string, options: AgentCommandOptions): Promise
 async function onCopy(work: Work, live: LiveView): Promise<AgentResult> {
   const { task, options } = work
   const { repo = '.', branch: name } = options
-  const status = await onLocal(repo, async () => await stat(repo))
-  if (!status.isDirectory()) throw new HearthError('not_a_directory', `${repo} is not a directory`)
+  const copied = copiedDirectory(options)
+  if (copied !== null && !(await onLocal(copied, async () => await stat(copied))).isDirectory())
+    throw new HearthError('not_a_directory', `${copied} is not a directory`)
   const branch = name === undefined ? null : toLocalBranch(await findBranch(repo, name))
-  const result = hasServer(options)
+  const result = needsServer(options)
     ? (await withServer(options, async (hearth) => await onServer(hearth, work, null))).result
     : await embedded(work)
   live[Symbol.dispose]()
   await deliver(result, options, task, branch, dollarsOf(work))
   return result
+}
+
+/** A snapshot has files already: another directory is copied into it only when it was named. */
+function copiedDirectory({ repo, from }: AgentCommandOptions): string | null {
+  return repo ?? (from === undefined ? '.' : null)
+}
+
+/** Snapshots and secrets are a server's. */
+function needsServer(options: AgentCommandOptions): boolean {
+  return options.from !== undefined || options.secret !== undefined || hasServer(options)
 }
 
 /** A workspace of the server, whose changes can be pushed. */
@@ -129,7 +156,9 @@ async function onServer(hearth: Hearth, work: Work, checkout: Checkout | null): 
   const budget = budgetFor(work)
   await using undo = new AsyncDisposableStack()
   if (checkout?.isNew === true) undo.defer(async () => await checkout.workspace.remove())
-  const spec = { ...specOf(work), metadata: { ...options.meta, run: id } }
+  const from = options.from === undefined ? {} : { from: (await findSnapshot(hearth, options.from, signal)).id }
+  const secrets = options.secret === undefined ? {} : { secrets: options.secret.map(secretUse) }
+  const spec = { ...specOf(work), ...from, ...secrets, metadata: { ...options.meta, run: id } }
   const workspace = checkout?.workspace.id ?? null
   const { sandbox, isCopy } =
     workspace === null
@@ -137,6 +166,7 @@ async function onServer(hearth: Hearth, work: Work, checkout: Checkout | null): 
       : await sandboxWith(hearth, workspace, spec, { signal })
   undo.defer(async () => await sandbox.kill())
   if (checkout === null) await bring(work, sandbox)
+  await prepared(work, sandbox)
   const metadata = { ...options.meta, ...(isCopy ? { [COPY_MARK]: 'yes' } : {}) }
   const given = { id, task, model: model.name, budget, workspace, metadata }
   const { lease } = await hearth.runs.create({ ...given, owner: ownerName() })
@@ -155,6 +185,7 @@ async function embedded(work: Work): Promise<AgentResult> {
   await using hearth = new Engine({ spareKeepers: 0 })
   await using sandbox = await hearth.create(specOf(work), { signal: work.interrupts.signal })
   await bring(work, sandbox)
+  await prepared(work, sandbox)
   const options = { ...startOptions(work), ...delegation(work, hearth), sandbox }
   const result = await stoppable(await startAgent(options), work.interrupts).result
   if (!result.diff.available) await saveFiles(sandbox, work.workdir)
@@ -167,28 +198,50 @@ function specOf({ options }: Work) {
 }
 
 async function bring({ workdir, options, interrupts }: Work, sandbox: Sandbox): Promise<void> {
-  const { repo = '.' } = options
+  const directory = copiedDirectory(options)
   await sandbox.files.makeDirectory(workdir, { parents: true })
+  if (directory === null) return
   using progress = new CopyProgress(options.quiet === true || options.json === true)
-  await sandbox.files.extract(workdir, packDirectory(repo, progress), { signal: interrupts.signal })
+  await sandbox.files.extract(workdir, packDirectory(directory, progress), { signal: interrupts.signal })
 }
 
-function startOptions({ task, model, workdir, options, view }: Work) {
+/** Before anything is counted as a change. */
+async function prepared({ workdir, options, interrupts, live }: Work, sandbox: Sandbox): Promise<void> {
+  const { prepare, json, quiet } = options
+  if (prepare === undefined) return
+  if (json === true) await writeJsonLine({ type: 'preparing', command: prepare })
+  else if (quiet !== true) live.say(`preparing: ${printable(prepare)}`, 'preparing')
+  await runPreparation(sandbox, workdir, prepare, interrupts.signal)
+  live.say(null)
+}
+
+function startOptions({ task, model, workdir, options, interrupts, view, live }: Work) {
   return {
     task,
     model,
     workdir,
     budget: budgetOptions(options),
     onEvent: (event: AgentEvent) => view.event(event),
+    ...rulesOf(options, { live, signal: interrupts.signal, json: options.json }),
     ...withoutUndefined({ verify: options.verify, prices: options.price }),
   }
+}
+
+/** What the tools may do is said by rules, hooks and, where a rule says so, a person. */
+export function rulesOf(
+  options: RuleOptions,
+  around: Parameters<typeof asking>[0],
+): Pick<AgentOptions, 'permissions' | 'approve' | 'hooks'> {
+  const { permission: permissions } = options
+  return { approve: asking(around), ...withoutUndefined({ permissions, hooks: hooksOf(options) }) }
 }
 
 /** Sub-agents may have what the options allow the run, and no more. */
 function delegation({ options }: Work, hearth: SandboxMaker): Pick<AgentOptions, 'grant' | 'delegate'> {
   if (options.delegate === undefined) return {}
   const depth = options.delegate === true ? 1 : options.delegate
-  return { grant: { depth, policy: policyOf(options) ?? {} }, delegate: { hearth } }
+  const secrets = (options.secret ?? []).map((word) => secretUse(word).secret)
+  return { grant: { depth, policy: policyOf(options) ?? {}, secrets }, delegate: { hearth } }
 }
 
 export function budgetOptions({ maxSteps, maxCost, maxTime, maxTokens }: BudgetOptions): Partial<BudgetLimits> {

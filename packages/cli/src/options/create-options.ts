@@ -80,7 +80,7 @@ function recordOf({ recordFiles, recordProcesses }: CreateOptions): CreateSandbo
   })
 }
 
-function secretUse(text: string): { secret: string; env?: string } {
+export function secretUse(text: string): { secret: string; env?: string } {
   const [secret = '', env] = text.split('=', 2)
   return env === undefined ? { secret } : { secret, env }
 }

@@ -22,6 +22,7 @@ export class LiveView implements Disposable {
   readonly #lanes = new Map<string, Lane>()
   readonly #timer: NodeJS.Timeout | null
   #waiting: { readonly what: string; readonly since: number } | null = null
+  #held = 0
   #drawn = 0
 
   constructor(stream: NodeJS.WriteStream = process.stderr) {
@@ -46,6 +47,13 @@ export class LiveView implements Disposable {
     this.#erase()
     if (line !== null) this.#stream.write(`${line}\n`)
     this.#draw()
+  }
+
+  /** Nothing is drawn below what scrolls by as long as somebody is asked. */
+  hold(): Disposable {
+    this.#erase()
+    this.#held++
+    return { [Symbol.dispose]: () => void this.#held-- }
   }
 
   #note(event: AgentEvent, branch: string): void {
@@ -73,7 +81,7 @@ export class LiveView implements Disposable {
   }
 
   #draw(): void {
-    if (this.#timer === null || (this.#lanes.size === 0 && this.#waiting === null)) return
+    if (this.#held > 0 || this.#timer === null || (this.#lanes.size === 0 && this.#waiting === null)) return
     this.#erase()
     const width = Math.max(20, this.#stream.columns - 1)
     const now = Date.now()

@@ -4,7 +4,8 @@ import type { AgentCommandOptions } from '../commands/agent.ts'
 import type { BestOfCommandOptions } from '../commands/search/best-of.ts'
 import type { ResumeCommandOptions } from '../commands/agent-resume.ts'
 import type { RunListOptions } from '../commands/agent-runs.ts'
-import { collectPair, parseCount, parseDuration } from '../options/quantity.ts'
+import { collectPair, collectWord, parseCount, parseDuration } from '../options/quantity.ts'
+import { addHookOptions, addRuleOptions } from '../options/rule-options.ts'
 import { addSandboxOptions } from '../options/sandbox-options.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
@@ -25,36 +26,7 @@ export function addAgentCommands(program: Command, finish: Finish): void {
     .argument('<task>', 'what is to be done')
     .enablePositionalOptions()
     .helpCommand(false)
-    .option('--repo <where>', 'a directory, which is copied and never changed (default: the current one), or a URL')
-    .option('--workspace <id>', 'go on in this workspace of the server')
-    .option('--ref <name>', 'a branch, a tag or a commit of the repository (default: the default branch)')
-    .option('--model <name>', 'anthropic:NAME, openai:NAME, openai-compatible:URL#NAME or scripted:FILE')
-    .option('--verify <command>', 'a command that must succeed before the work counts')
-    .option('--max-steps <number>', 'calls of the model (default: 60)', parseCount)
-    .option('--max-cost <dollars>', 'what the model may cost (default: 5)', parseDollars)
-    .option('--price <NAME=IN/OUT>', 'of a model, in dollars for a million tokens (repeatable)', collectPrice)
-    .option('--max-time <duration>', 'how long it may take (default: 1h)', parseDuration)
-    .option('--max-tokens <number>', 'tokens that the model may read and write (default: 5000000)', parseCount)
-    .addOption(
-      new Option('--delegate [depth]', 'let it give parts of the work to sub-agents, so many levels deep (default: 1)')
-        .argParser(parseDepth)
-        .conflicts('bestOf'),
-    )
-    .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
-    .option('--branch <name>', 'write the change as a commit on a new branch; of a URL or a workspace, push it')
-    .option('--pr', 'push the change and ask for a merge; a directory is worked on as its `origin` has it')
-    .option('--base <branch>', 'where the pull request goes to (default: the default branch)')
-    .addHelpText(
-      'after',
-      '\nEnds with 0 when a change was submitted and passed its check, else with 1; what was changed is given in\n' +
-        'any case. --json gives one event per line, and the result at the end. Keys are read from\n' +
-        'ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY (with OPENAI_COMPATIBLE_URL and\n' +
-        'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run, with --best-of one for each attempt: it can be\n' +
-        'watched, steered, paused, stopped and, when this program dies, resumed. Without one it ends with this program.\n' +
-        'A URL, --workspace and --pr need a server: it checks the repository out, and commits and pushes with a\n' +
-        'secret of its own (`hearth repo add URL --secret NAME`), which no sandbox sees. Only what was submitted\n' +
-        'is pushed; anything else stays in the workspace.',
-    )
+    .addHelpText('after', AFTERWORD)
     .action(async (task: string, options: AgentCommandOptions | BestOfCommandOptions) => {
       if ('bestOf' in options) {
         return finish(await (await import('../commands/search/best-of.ts')).agentBestOf(task, options))
@@ -63,6 +35,8 @@ export function addAgentCommands(program: Command, finish: Finish): void {
       requireBestOf(options)
       finish(await (await import('../commands/agent.ts')).agent(task, options))
     })
+  addWorkOptions(command)
+  addRuleOptions(command)
   addBestOfOptions(command)
   remote(addSandboxOptions(command, 'the longest that one command may take (default: 30m)'), 'nothing but the change')
   examples(command, [
@@ -76,6 +50,55 @@ export function addAgentCommands(program: Command, finish: Finish): void {
   ])
   addRunCommands(command, finish)
   addControlCommands(command, finish)
+}
+
+const AFTERWORD =
+  '\nEnds with 0 when a change was submitted and passed its check, else with 1; what was changed is given in\n' +
+  'any case. --json gives one event per line, and the result at the end. Keys are read from\n' +
+  'ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_COMPATIBLE_API_KEY (with OPENAI_COMPATIBLE_URL and\n' +
+  'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run, with --best-of one for each attempt: it can be\n' +
+  'watched, steered, paused, stopped and, when this program dies, resumed. Without one it ends with this program.\n' +
+  'A URL, --workspace and --pr need a server: it checks the repository out, and commits and pushes with a\n' +
+  'secret of its own (`hearth repo add URL --secret NAME`), which no sandbox sees. Only what was submitted\n' +
+  'is pushed; anything else stays in the workspace. --permission bash=ask asks on the terminal, and refuses where\n' +
+  'there is none. A hook gets {"event", "tool", "input", "result"} as JSON on its standard input; before a call\n' +
+  'it refuses with an exit code or {"deny": "why"} and changes it with {"input": ...}, after it {"text": "..."}\n' +
+  'changes what the model is told. Rules stay with a run that is resumed; hooks must be given again.'
+
+/** Where it works, with what, and where the change goes. */
+function addWorkOptions(command: Command): Command {
+  command
+    .option('--repo <where>', 'a directory, which is copied and never changed (default: the current one), or a URL')
+    .option('--workspace <id>', 'go on in this workspace of the server')
+    .option('--ref <name>', 'a branch, a tag or a commit of the repository (default: the default branch)')
+    .option('--from <snapshot>', 'begin with a snapshot of the server; a directory is copied only when --repo names it')
+  return addLimitOptions(command)
+    .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
+    .option('--branch <name>', 'write the change as a commit on a new branch; of a URL or a workspace, push it')
+    .option('--pr', 'push the change and ask for a merge; a directory is worked on as its `origin` has it')
+    .option('--base <branch>', 'where the pull request goes to (default: the default branch)')
+}
+
+function addLimitOptions(command: Command): Command {
+  return command
+    .option('--model <name>', 'anthropic:NAME, openai:NAME, openai-compatible:URL#NAME or scripted:FILE')
+    .option('--context-tokens <number>', 'tokens that the model takes (default: a safe value for its kind)', parseCount)
+    .option('--verify <command>', 'a command that must succeed before the work counts')
+    .option(
+      '--secret <NAME[=ENV]>',
+      'a secret of the server, with its placeholder in this variable (repeatable)',
+      collectWord,
+    )
+    .option('--max-steps <number>', 'calls of the model (default: 60)', parseCount)
+    .option('--max-cost <dollars>', 'what the model may cost (default: 5)', parseDollars)
+    .option('--price <NAME=IN/OUT>', 'of a model, in dollars for a million tokens (repeatable)', collectPrice)
+    .option('--max-time <duration>', 'how long it may take (default: 1h)', parseDuration)
+    .option('--max-tokens <number>', 'tokens that the model may read and write (default: 5000000)', parseCount)
+    .addOption(
+      new Option('--delegate [depth]', 'let it give parts of the work to sub-agents, so many levels deep (default: 1)')
+        .argParser(parseDepth)
+        .conflicts('bestOf'),
+    )
 }
 
 function addRunCommands(agent: Command, finish: Finish): void {
@@ -98,6 +121,7 @@ function addRunCommands(agent: Command, finish: Finish): void {
   const resume = remote(agent.command('resume').description('go on with a run that is paused, or that nobody works on'))
     .argument('<run>', RUN)
     .option('--model <name>', 'another model than before')
+    .option('--context-tokens <number>', 'tokens that it takes (default: a safe value for its kind)', parseCount)
     .option('--price <NAME=IN/OUT>', 'of a model, in dollars for a million tokens (repeatable)', collectPrice)
     .option('--diff [file]', 'write the patch there, or to standard output, which is the default')
     .option('--repo <directory>', 'where --branch is written (default: the current one)')
@@ -108,6 +132,7 @@ function addRunCommands(agent: Command, finish: Finish): void {
     .action(async (name: string, options: ResumeCommandOptions) =>
       finish(await (await loadResume()).resumeRun(name, options)),
     )
+  addHookOptions(resume)
   examples(resume, ['hearth agent resume 8f3k --branch fix'])
 }
 

@@ -55,7 +55,7 @@ export function addJudgingOptions(command: Command): Command {
       'judged as it is now, as tests are; with / at the end all below (repeatable)',
       collectWord,
     )
-    .option('--prepare <command>', 'run once before the forks are made, like npm install')
+    .option('--prepare <command>', 'run once before anything is tried, like npm install')
     .option('--wave <number>', 'try so many at first, and as many more while none passes', parseCount)
     .option('--enough <number>', 'end the others when so many have passed', parseCount)
 }

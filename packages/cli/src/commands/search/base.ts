@@ -2,11 +2,13 @@ import { stat } from 'node:fs/promises'
 import { Leases } from '@hearth/agent'
 import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
-import type { Hearth as RemoteHearth } from '@hearth/sdk'
+import type { CreateSandbox, Hearth as RemoteHearth } from '@hearth/sdk'
 import { sandboxWith } from '../../agent/carried-files.ts'
+import { runPreparation } from '../../agent/preparation.ts'
 import { CopyProgress } from '../../copy/copy-progress.ts'
 import { onLocal } from '../../copy/local-failure.ts'
 import { packDirectory } from '../../copy/pack.ts'
+import { secretUse } from '../../options/create-options.ts'
 import { sandboxFields, withoutUndefined, type SandboxOptions } from '../../options/sandbox-options.ts'
 import { hasServer } from '../../server/has-server.ts'
 import { withServer, type ServerOptions } from '../../server/with-server.ts'
@@ -15,13 +17,14 @@ export interface BaseOptions extends SandboxOptions, ServerOptions {
   readonly repo?: string
   readonly from?: string
   readonly prepare?: string
+  /** Names of secrets, each perhaps with a variable. */
+  readonly secret?: readonly string[]
   /** Told when that is begun. */
   readonly preparing?: (command: string) => void
 }
 
 export const WORKDIR = '/workspace'
 const COMMAND_MS = 30 * 60_000
-const SAID_CHARACTERS = 4000
 
 /** `hearth`: the server that has the machine; null when it is of this process. */
 export type BaseWork<Result> = (base: Sandbox, workdir: string, hearth: RemoteHearth | null) => Promise<Result>
@@ -41,9 +44,12 @@ export async function withBase<Result>(
     throw new HearthError('not_a_directory', `${directory} is not a directory`)
   }
   const spec = specOf(options)
-  if (from !== undefined || hasServer(options)) {
+  if (from !== undefined || options.secret !== undefined || hasServer(options)) {
     return await withServer(options, async (hearth) => {
-      await using base = await hearth.create({ ...spec, ...withoutUndefined({ from }) }, { signal })
+      await using base = await hearth.create(
+        { ...spec, ...secretsOf(options), ...withoutUndefined({ from }) },
+        { signal },
+      )
       return await whenReady({ base, hearth }, directory, options, signal, work)
     })
   }
@@ -62,8 +68,13 @@ export async function withCheckout<Result>(
 ): Promise<Result> {
   if (options.from !== undefined)
     throw new HearthError('invalid_request', 'a workspace is what it begins with: --from would be another')
-  await using base = (await sandboxWith(hearth, workspace, specOf(options), { signal })).sandbox
+  await using base = (await sandboxWith(hearth, workspace, { ...specOf(options), ...secretsOf(options) }, { signal }))
+    .sandbox
   return await whenReady({ base, hearth }, null, options, signal, work)
+}
+
+function secretsOf({ secret }: BaseOptions): Pick<CreateSandbox, 'secrets'> {
+  return secret === undefined ? {} : { secrets: secret.map(secretUse) }
 }
 
 function specOf({ workdir: _inside, ...options }: BaseOptions) {
@@ -84,7 +95,7 @@ async function whenReady<Result>(
   if (directory !== null) await copyInto(base, workdir, directory, options, signal)
   if (options.prepare !== undefined) {
     options.preparing?.(options.prepare)
-    await prepare(base, workdir, options.prepare, signal)
+    await runPreparation(base, workdir, options.prepare, signal)
   }
   return await work(base, workdir, hearth)
 }
@@ -98,12 +109,4 @@ async function copyInto(
 ): Promise<void> {
   using progress = new CopyProgress(quiet === true || json === true)
   await base.files.extract(workdir, packDirectory(repo, progress), { signal })
-}
-
-/** What is set up once is there in every fork. */
-async function prepare(base: Sandbox, workdir: string, command: string, signal: AbortSignal): Promise<void> {
-  const { exitCode, timedOut, output } = await base.exec(command, { cwd: workdir, signal })
-  if (exitCode === 0 && !timedOut) return
-  const how = timedOut ? 'took too long' : `ended with ${exitCode}`
-  throw new HearthError('invalid_request', `--prepare ${how}: ${output.slice(-SAID_CHARACTERS).trim()}`)
 }

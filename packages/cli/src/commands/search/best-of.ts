@@ -27,7 +27,7 @@ import { progressLine } from '../../output/search-progress.ts'
 import { candidateView, reportJson } from '../../output/search-view.ts'
 import { table } from '../../output/table.ts'
 import { withServer } from '../../server/with-server.ts'
-import { budgetOptions, type AgentCommandOptions } from '../agent.ts'
+import { budgetOptions, rulesOf, type AgentCommandOptions } from '../agent.ts'
 import { withBase, withCheckout, type BaseOptions, type BaseWork } from './base.ts'
 import { judgingOf, type JudgingOptions } from './judging.ts'
 import { keeping } from './kept-attempts.ts'
@@ -47,9 +47,10 @@ const LIMITS = { tokens: 20_000_000, dollars: 5, wallTimeMs: 60 * 60_000 } as co
 /** Lets several attempts work side by side in forks of one machine, and gives the patch of the best. Returns 0 with a winner, else 1. */
 export async function agentBestOf(task: string, options: BestOfCommandOptions): Promise<number> {
   const judging = judgingOf(options)
+  const context = withoutUndefined({ contextTokens: options.contextTokens })
   const models = [
-    await chooseModel(options.model),
-    ...(await Promise.all((options.withModel ?? []).map(async (name) => await openModel(name)))),
+    await chooseModel(options.model, context),
+    ...(await Promise.all((options.withModel ?? []).map(async (name) => await openModel(name, context)))),
   ]
   const judge = options.judgeModel === undefined ? null : await openModel(options.judgeModel)
   // Refused before anything is made, not when an attempt begins.
@@ -72,6 +73,7 @@ export async function agentBestOf(task: string, options: BestOfCommandOptions): 
         budget: budgetOptions(options),
         onEvent: viewOf(options, live),
         onProgress: progressOf(options, live),
+        ...rulesOf(options, { live, signal, json: options.json }),
         ...withoutUndefined({
           verify: options.verify,
           prices: options.price,

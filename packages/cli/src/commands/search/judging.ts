@@ -38,7 +38,6 @@ const FOR_SEVERAL = [
   'check',
   'probe',
   'protect',
-  'prepare',
   'wave',
   'enough',
   'withModel',
