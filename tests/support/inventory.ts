@@ -24,7 +24,7 @@ export function takeInventory(home: string): Inventory {
       .split('\n')
       .filter((line) => line.includes(home)),
     emptyCgroups: emptyCgroups(cgroupMark(home)),
-    directories: ['sandboxes', 'ids', 'store/areas'].flatMap((name) =>
+    directories: ['sandboxes', 'ids', 'pool', 'store/areas', 'store/snapshots', 'store/volumes'].flatMap((name) =>
       list(`${home}/${name}`).map((entry) => `${name}/${entry}`),
     ),
   }

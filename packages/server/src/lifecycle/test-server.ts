@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CreateSandbox, SandboxView, SnapshotInfo, VolumeView } from '@hearth/contract'
-import { Hearth } from '@hearth/engine'
+import { Hearth, type HearthOptions } from '@hearth/engine'
 import type { Caller, ListQuery } from '../control-plane.ts'
 import { InsideConnections } from '../http/access/inside.ts'
 import { engineOptions } from '../record/engine-options.ts'
@@ -15,6 +15,8 @@ import { shareProbes } from './shared-probes.ts'
 
 export interface ServerOptions extends Partial<Omit<LocalControlPlaneOptions, 'store' | 'hearth'>> {
   readonly spareKeepers?: number
+  /** Default: none. */
+  readonly pool?: HearthOptions['pool']
   /** Default: SQLite in the home. */
   readonly database?: string
   /** Bounds of the record, for a test that reaches them soon. */
@@ -38,13 +40,13 @@ export class TestServer implements AsyncDisposable {
   }
 
   static async start(home: string, options: ServerOptions = {}): Promise<TestServer> {
-    const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, bounds = {}, ...rest } = options
+    const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, bounds = {}, pool, ...rest } = options
     const store = await openStore({ url: database, keys: deriveKeys(await serverKey(join(home, 'secret-key'))) })
     const records = new Records(store, bounds)
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
     const engine = engineOptions(store, records, new InsideConnections())
-    const hearth = new Hearth({ home, spareKeepers, onProblem, ...engine })
+    const hearth = new Hearth({ home, spareKeepers, onProblem, ...engine, ...(pool === undefined ? {} : { pool }) })
     try {
       const plane = await LocalControlPlane.open({ store, hearth, records, onProblem, ...rest })
       return new TestServer(store, plane, problems)
