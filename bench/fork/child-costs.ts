@@ -17,6 +17,8 @@ export async function measureChildCosts(
   context: BenchContext,
   parent: EmbeddedSandbox,
   count: number,
+  /** Goes behind the names of the rows. */
+  suffix = '',
 ): Promise<Measurement[]> {
   const { hearth, rung, capabilities } = context
   if (!capabilities.processes) return []
@@ -37,11 +39,12 @@ export async function measureChildCosts(
     },
   })
   const base = { rung, unit: 'KB', floors: [] } as const
+  const copiedTarget = suffix === '' ? COPIED_TARGET : null
   const rows: Measurement[] = [
-    { ...base, metric: 'memory of each child', samples: memory, target: null },
-    { ...base, metric: 'guest memory copied, handed out', samples: copied.handedOut, target: COPIED_TARGET },
-    { ...base, metric: 'guest memory copied, one command later', samples: copied.answered, target: null },
-    { ...base, metric: 'disk of each child', samples: disk, target: null },
+    { ...base, metric: `memory of each child${suffix}`, samples: memory, target: null },
+    { ...base, metric: `guest memory copied, handed out${suffix}`, samples: copied.handedOut, target: null },
+    { ...base, metric: `guest memory copied, first answer${suffix}`, samples: copied.answered, target: copiedTarget },
+    { ...base, metric: `disk of each child${suffix}`, samples: disk, target: null },
   ]
   return rows.filter(({ samples }) => samples.length > 0)
 }

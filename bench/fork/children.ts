@@ -1,14 +1,15 @@
 import type { Rung } from '@hearth/contract'
-import type { EmbeddedSandbox } from '@hearth/engine'
+import { openStore, type EmbeddedSandbox } from '@hearth/engine'
 import type { BenchContext } from '../context.ts'
-import { inTurn, type NamedFloor } from '../floors/named-floor.ts'
+import { inTurn, usable, type NamedFloor } from '../floors/named-floor.ts'
+import { restoreFloors } from '../floors/restore-floors.ts'
+import { treeCopyFloors } from '../floors/tree-copies.ts'
 import { createOnce } from '../metrics/create.ts'
 import type { Measurement, Target } from '../report/row.ts'
 import { measureChildCosts } from './child-costs.ts'
 import { forkOnce, type ForkSample } from './fork-once.ts'
 
 const SEVERAL = 8
-/** Only where a machine costs next to nothing. */
 const MANY = 32
 const ONE_CHILD: Target = { kind: 'ratio', value: 1.5 }
 const SEVERAL_MACHINES: Target = { kind: 'maximum', value: 500 }
@@ -18,19 +19,36 @@ export async function measureChildren(context: BenchContext): Promise<Measuremen
   await using parent = await context.create()
   await forkOnce(context, parent, 1)
   const rows: Measurement[] = []
-  for (const count of sharesKernel(context.rung) ? [1, SEVERAL, MANY] : [1, SEVERAL]) {
+  await using bare = await restoreFloors(context, parent)
+  const floors = await usable([...(await copiesOf(context, parent)), ...bare.floors], context)
+  // Many machines with kernels of their own take as long as all else together.
+  for (const count of context.quick && !sharesKernel(context.rung) ? [1, SEVERAL] : [1, SEVERAL, MANY]) {
     context.progress(`${context.rung}: fork into ${count}`)
-    rows.push(...(await measureFork(context, parent, count)))
+    rows.push(...(await measureFork(context, parent, count, floors)))
   }
   return [...rows, ...(await measureChildCosts(context, parent, SEVERAL))]
 }
 
-async function measureFork(context: BenchContext, parent: EmbeddedSandbox, count: number): Promise<Measurement[]> {
+/** Its files alone, copied by the file system. */
+async function copiesOf({ hearth }: BenchContext, parent: EmbeddedSandbox): Promise<readonly NamedFloor[]> {
+  return (await openStore(hearth.paths)).kind === 'btrfs' ? treeCopyFloors(hearth.paths, parent) : []
+}
+
+function roundsFor({ rounds, rung }: BenchContext, count: number): number {
+  if (count === 1) return rounds
+  return count === MANY && !sharesKernel(rung) ? 1 : Math.ceil(rounds / 5)
+}
+
+async function measureFork(
+  context: BenchContext,
+  parent: EmbeddedSandbox,
+  count: number,
+  copies: readonly NamedFloor[],
+): Promise<Measurement[]> {
   const { rung } = context
   const create: NamedFloor = { name: 'plain create', sample: () => createOnce(context) }
   const forks: ForkSample[] = []
-  const rounds = count === 1 ? context.rounds : Math.ceil(context.rounds / 5)
-  const { floors } = await inTurn(rounds, count === 1 ? [create] : [], async () => {
+  const { floors } = await inTurn(roundsFor(context, count), count === 1 ? [create, ...copies] : [], async () => {
     const fork = await forkOnce(context, parent, count)
     forks.push(fork)
     return fork.answeredMs
@@ -42,9 +60,14 @@ async function measureFork(context: BenchContext, parent: EmbeddedSandbox, count
   }
   return [
     row('pause of the parent', 'pausedMs', null),
-    row('handed out', 'handedOutMs', rung === 'microvm' && count === SEVERAL ? SEVERAL_MACHINES : null),
-    row('first output of all', 'answeredMs', count === 1 && sharesKernel(rung) ? ONE_CHILD : null),
+    row('handed out', 'handedOutMs', null),
+    row('first output of all', 'answeredMs', answerTarget(rung, count)),
   ]
+}
+
+function answerTarget(rung: Rung, count: number): Target | null {
+  if (count === 1 && sharesKernel(rung)) return ONE_CHILD
+  return count === SEVERAL && rung === 'microvm' ? SEVERAL_MACHINES : null
 }
 
 function sharesKernel(rung: Rung): boolean {

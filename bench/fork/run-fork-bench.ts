@@ -7,6 +7,7 @@ import { contextFor, type BenchOptions } from '../run-bench.ts'
 import { measureChangedFiles } from './changed-files.ts'
 import { measureChildren } from './children.ts'
 import { measureCreateFrom } from './create-from.ts'
+import { measureFromCheckpoint } from './from-checkpoint.ts'
 import { measureParent } from './parent-afterwards.ts'
 import { measureTouchedMemory } from './touched-memory.ts'
 import { measureWake } from './wake.ts'
@@ -16,6 +17,7 @@ const METRICS: Readonly<Record<string, (context: BenchContext) => Promise<Measur
   'parent afterwards': measureParent,
   'create from a snapshot': measureCreateFrom,
   wake: measureWake,
+  'from one checkpoint': measureFromCheckpoint,
   'changed files': measureChangedFiles,
   'touched memory': measureTouchedMemory,
 }

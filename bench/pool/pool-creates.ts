@@ -53,16 +53,18 @@ export async function measurePoolCreates(pooled: BenchContext, plain: BenchConte
 }
 
 const BURST = 100
-/** Where each has a kernel of its own, more would wait for a processor longer than for their turn. */
-const HEAVY_BURST = 30
 const QUICK_BURST = 20
+/** A kernel of its own, with what it copies; what a burst may take of the memory that the host has left. */
+const HEAVY_BYTES = 64 * 1024 ** 2
+const MOST_OF_MEMORY = 0.6
 /** The two are the same but for the noise of a machine on which so much happens at once. */
 const BURST_RATIO = 1.1
 
 /** Many creates at once that find nothing, in turn with the same without a pool. */
 export async function measureBurst(pooled: BenchContext, plain: BenchContext): Promise<Measurement> {
   const { rung, quick } = pooled
-  const full = isAtLeast(rung, 'gvisor') ? HEAVY_BURST : BURST
+  const fits = Math.floor((process.availableMemory() * MOST_OF_MEMORY) / HEAVY_BYTES)
+  const full = isAtLeast(rung, 'gvisor') ? Math.max(QUICK_BURST, Math.min(BURST, fits)) : BURST
   const count = quick ? QUICK_BURST : full
   const burst = async (context: BenchContext): Promise<number> => {
     await empty(context)
