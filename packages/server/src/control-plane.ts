@@ -139,6 +139,8 @@ export interface PolicyControl {
   get(caller: Caller, id: string): Promise<PolicyView>
   /** From now on; connections that it does not allow end. */
   set(caller: Caller, id: string, policy: Policy): Promise<PolicyView>
+  /** The secret was replaced or removed: sandboxes that use it do so no longer, or with the new value. */
+  secretChanged(tenantId: string, secret: string): Promise<void>
 }
 
 /** The snapshots of the caller's tenant, by identifier or name: another tenant's is `snapshot_not_found`. */

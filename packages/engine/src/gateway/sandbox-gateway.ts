@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { nameMatches, type Recorder } from '@hearth/contract'
+import { nameMatches, type Recorder, type Secret } from '@hearth/contract'
 import { unheard, type OnProblem } from '../host/in-background.ts'
 import type { Channel, ChannelHandlers } from '../link/channel.ts'
 import type { GuestCalls } from '../link/guest-channels.ts'
@@ -10,6 +10,7 @@ import { GatewayConnection, type Destination, type GatewayContext } from './gate
 import { GuestStream, type Meter } from './guest-stream.ts'
 import { GatewayScope, policyFromGuest } from './gateway-scope.ts'
 import { NameAddresses } from './names.ts'
+import { OTHER_PORTS } from './policy/known-ports.ts'
 import type { CompiledPolicy, Refused } from './policy/compiled-policy.ts'
 import { normalName } from './policy/host-name.ts'
 import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
@@ -32,6 +33,7 @@ export interface SandboxGatewayOptions {
 }
 
 const NOT_FOUND: Messages['Address'] = { address: 0, ports: new Uint8Array(0) }
+const SECRET_GONE = 'a secret for this name was removed'
 /** Of one name; the guest listens on all of them. */
 const PORTS = 256
 
@@ -164,7 +166,7 @@ export class SandboxGateway implements GuestCalls {
       return
     }
     if (!verdict.allowed) return
-    const inspected = verdict.inspected || this.#hasSecret(name)
+    const inspected = verdict.inspected || (this.#hasSecret(name) && !OTHER_PORTS.includes(port))
     void this.#serve({ name, port, process, verdict, inspected, scope }, open)
   }
 
@@ -174,6 +176,20 @@ export class SandboxGateway implements GuestCalls {
     for (const scope of [this.#machine, ...this.#scopes.values()]) scope.found.clear()
     this.#names.keep((name) => this.#machine.verdicts.ports(name).length > 0)
     for (const connection of this.#connections) connection.reconsider()
+  }
+
+  /**
+   * From now on. A value that was replaced is put into no further request; connections that were opened for a secret which is not for their name
+   * any more are closed.
+   */
+  replaceSecrets(found: readonly Secret[]): void {
+    const { secrets } = this.#options
+    const changed = secrets.replace(found)
+    for (const connection of this.#connections) {
+      const { name, inspected } = connection.destination
+      const lost = changed.some((secret) => nameMatches(secret.binding.name, name)) && !this.#hasSecret(name)
+      if (inspected && lost) connection.refuse({ allowed: false, refusal: 'denied', message: SECRET_GONE })
+    }
   }
 
   /** Ends every connection. */

@@ -47,6 +47,7 @@ export class SandboxNetwork {
   readonly #placeholders: Readonly<Record<string, string>>
   readonly #gateway: SandboxGateway
   readonly #secrets: SandboxSecrets
+  readonly #findSecrets: () => Promise<Secret[]>
   readonly #limits: Limits
   /** The machine was told, and must be told of changes. */
   #told = false
@@ -63,6 +64,7 @@ export class SandboxNetwork {
     const { info, configuration, network } = record
     const secrets = new SandboxSecrets(found, new Map(Object.entries(kept.placeholders)))
     this.#secrets = secrets
+    this.#findSecrets = () => secretsOf(record, options)
     this.#authorityKept = kept.authority !== null
     this.#limits = info.limits
     this.#environment = configuration.environment
@@ -179,6 +181,11 @@ export class SandboxNetwork {
   setPolicy(policy: Policy): void {
     this.#gateway.setPolicy(new CompiledPolicy(policy))
     this.#keepUse()
+  }
+
+  /** Values and bindings are those of now, also for what is under way. Its programs notice nothing: what they hold stays. */
+  async refreshSecrets(): Promise<void> {
+    if (!this.#secrets.empty) this.#gateway.replaceSecrets(await this.#findSecrets())
   }
 
   /** Ends every connection. */

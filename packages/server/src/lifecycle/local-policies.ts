@@ -6,6 +6,7 @@ import type { Context } from './context.ts'
 import { findLive, findRecord } from './finding.ts'
 import type { LiveSandbox } from './live-sandbox.ts'
 import { agreeOnPolicy } from './policy-agreement.ts'
+import { renewSecret } from './renew-secret.ts'
 import { eventOf } from './transitions.ts'
 import { wakeInTurn } from './waking.ts'
 import { requirePolicyWithin } from './within-grant.ts'
@@ -43,6 +44,10 @@ export class LocalPolicies implements PolicyControl {
       }
       return policyView(live.record)
     })
+  }
+
+  async secretChanged(tenantId: string, secret: string): Promise<void> {
+    await renewSecret(this.#context, tenantId, secret)
   }
 
   async #write({ record }: LiveSandbox, policy: Policy, { requestId }: Caller): Promise<SandboxRecord> {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { nameMatches, type Secret } from '@hearth/contract'
 import { pathMatches, plainPath } from '../policy/path-pattern.ts'
 import { newPlaceholder } from './placeholder.ts'
@@ -8,20 +9,48 @@ export interface SandboxSecret extends Secret {
   readonly placeholder: string
 }
 
+/** Values that were replaced while the sandbox ran, and are scrubbed nevertheless: a server may still have them. */
+const MOST_RETIRED = 64
+
 /** The secrets that one sandbox may use, each behind a placeholder that is this sandbox's own. */
 export class SandboxSecrets {
-  readonly all: readonly SandboxSecret[]
-  readonly scrubber: Scrubber
-  readonly watch: PlaceholderWatch
+  #all: readonly SandboxSecret[]
+  #retired: readonly SandboxSecret[] = []
+  #scrubber: Scrubber
+  #watch: PlaceholderWatch
 
   /** `kept`: placeholders that the sandbox has already, by the names of their secrets. */
   constructor(secrets: readonly Secret[], kept: ReadonlyMap<string, string> = new Map()) {
-    this.all = secrets.map((secret) => ({
+    this.#all = secrets.map((secret) => ({
       ...secret,
       placeholder: kept.get(secret.name) ?? newPlaceholder(secret.value),
     }))
-    this.scrubber = new Scrubber(this.all)
-    this.watch = new PlaceholderWatch(this.all)
+    this.#scrubber = new Scrubber(this.#all)
+    this.#watch = new PlaceholderWatch(this.#all)
+  }
+
+  get all(): readonly SandboxSecret[] {
+    return this.#all
+  }
+
+  get scrubber(): Scrubber {
+    return this.#scrubber
+  }
+
+  get watch(): PlaceholderWatch {
+    return this.#watch
+  }
+
+  /** From now on they have these values and bindings; their placeholders stay. Gives those that are not what they were. */
+  replace(secrets: readonly Secret[]): readonly SandboxSecret[] {
+    const current = new Map(secrets.map((secret) => [secret.name, secret]))
+    const before = this.#all
+    this.#all = before.map((secret) => ({ ...secret, ...current.get(secret.name) }))
+    const changed = before.filter((secret, index) => !isDeepStrictEqual(secret, this.#all[index]))
+    this.#retired = [...this.#retired, ...changed].slice(-MOST_RETIRED)
+    this.#scrubber = new Scrubber([...this.#all, ...this.#retired])
+    this.#watch = new PlaceholderWatch(this.#all)
+    return changed
   }
 
   get placeholders(): Record<string, string> {

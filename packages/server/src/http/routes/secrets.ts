@@ -36,7 +36,7 @@ export function secretRoutes(app: App, services: Services): void {
   const put = describeRoute(
     {
       name: 'secret.put',
-      summary: 'Store a secret, or replace the one of that name',
+      summary: 'Store a secret, or replace the one of that name, at once for sandboxes that use it',
       scope: 'secrets',
       before: boundedJson(services.limits),
     },
@@ -49,16 +49,21 @@ export function secretRoutes(app: App, services: Services): void {
   )
   app.openapi(put, async (context) => {
     const { name } = context.req.valid('param')
-    const stored = await secrets.put(context.get('caller').tenantId, { name, ...context.req.valid('json') })
+    const { tenantId } = context.get('caller')
+    const stored = await secrets.put(tenantId, { name, ...context.req.valid('json') })
+    await services.controlPlane.policies.secretChanged(tenantId, name)
     return context.json(secretView(stored), 200)
   })
 
   const remove = describeRoute(
-    { name: 'secret.remove', summary: 'Remove a secret; sandboxes that run with it keep it', scope: 'secrets' },
+    { name: 'secret.remove', summary: 'Remove a secret, at once for sandboxes that use it', scope: 'secrets' },
     { method: 'delete', path: '/v1/secrets/{name}', request: { params: parameters }, responses: noContent },
   )
   app.openapi(remove, async (context) => {
-    await secrets.remove(context.get('caller').tenantId, knownForm(context))
+    const { tenantId } = context.get('caller')
+    const name = knownForm(context)
+    await secrets.remove(tenantId, name)
+    await services.controlPlane.policies.secretChanged(tenantId, name)
     return context.body(null, 204)
   })
 }
