@@ -8,6 +8,7 @@ import { MESSAGE_TYPES, type Messages } from '../link/messages.gen.ts'
 import { frameOf, ScriptedPeer } from '../link/scripted-peer.ts'
 import { Dialer } from './dial/dialer.ts'
 import { CompiledPolicy } from './policy/compiled-policy.ts'
+import { OTHER_PORTS } from './policy/known-ports.ts'
 import { SandboxGateway } from './sandbox-gateway.ts'
 import { SandboxSecrets } from './secrets/sandbox-secrets.ts'
 
@@ -240,7 +241,7 @@ describe('connections', () => {
     const { peer, gateway, entries } = await start({ mode: 'audit', deny: ['denied.example'] })
     expect(gateway.lookup('denied.example').address).toBe(0)
     const { address, ports: offered } = gateway.lookup('allowed.example')
-    expect([...new Uint16Array(Uint8Array.from(offered).buffer)]).toEqual([443, 80])
+    expect([...new Uint16Array(Uint8Array.from(offered).buffer)]).toEqual([443, 80, ...OTHER_PORTS])
     // What is not public is not reached in an audit either.
     peer.say('Dial', { address, port: 443, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL)
     expect((await peer.next()).type).toBe(MESSAGE_TYPES.Close)

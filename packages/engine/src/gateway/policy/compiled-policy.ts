@@ -8,10 +8,11 @@ import {
   type Refusal,
   type Rule,
 } from '@hearth/contract'
+import { OTHER_PORTS } from './known-ports.ts'
 import { pathMatches, pathMatchesAnyCase, plainPath } from './path-pattern.ts'
 
 /** On which a name is offered that no rule names. */
-const AUDITED_PORTS = [443, 80] as const
+const AUDITED_PORTS: readonly number[] = [443, 80, ...OTHER_PORTS]
 
 /** A refusal says what a person or a model would have to change. */
 export interface Refused {
@@ -76,6 +77,11 @@ export class CompiledPolicy {
     const denied = this.#deny.find((rule) => covers(rule, name, port) && isWhole(rule))
     if (denied !== undefined) return refused('denied', `the policy denies ${denied.name}`)
     const rules = this.#allow.filter((rule) => covers(rule, name, port))
+    if (rules.length === 0 && this.audit) {
+      // Its ports were not thought of: what an audit lets pass besides is not for a name that is denied.
+      const meant = this.#deny.find((rule) => rule.ports === undefined && nameMatches(rule.name, name) && isWhole(rule))
+      if (meant !== undefined) return refused('denied', `the policy denies ${meant.name}`)
+    }
     if (rules.length === 0 && !this.audit) {
       return this.#allow.some((rule) => nameMatches(rule.name, name))
         ? refused('port_not_allowed', `the policy allows ${name}, but not its port ${port}`)

@@ -198,7 +198,10 @@ describe('a policy', () => {
     const audit = new CompiledPolicy({ mode: 'audit', deny: ['bad.test'] })
     expect(audit.connection('any.test', 443)).toMatchObject({ allowed: true, named: false })
     expect(audit.connection('bad.test', 443)).toMatchObject({ refusal: 'denied' })
-    expect(audit.ports('any.test')).toEqual([443, 80])
+    for (const port of [22, 443, 9999]) expect(audit.connection('bad.test', port)).toMatchObject({ refusal: 'denied' })
+    expect(audit.ports('bad.test')).toEqual([])
+    // SSH and PostgreSQL are found too, and can be learned.
+    expect(audit.ports('any.test')).toEqual(expect.arrayContaining([443, 80, 22, 5432]))
   })
 
   it.each([
