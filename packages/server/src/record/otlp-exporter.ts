@@ -10,7 +10,7 @@ export interface OtlpOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Default `hearth`. */
   readonly service?: string
-  /** Events that may wait; what comes beyond is counted and told to `onProblem`. Default 10,000. */
+  /** Events that may wait; what comes beyond is counted, and told to `onProblem` and to the collector. Default 10,000. */
   readonly queue?: number
   /** How long events wait for others. Default 1 s. */
   readonly delayMs?: number
@@ -18,6 +18,9 @@ export interface OtlpOptions {
   readonly retryMs?: number
   readonly onProblem?: (what: string, error: unknown) => void
 }
+
+/** `refused`: it will never be taken. */
+type Outcome = 'taken' | 'refused' | 'failed'
 
 const BATCH = 500
 const LONGEST_RETRY_MS = 30_000
@@ -49,6 +52,8 @@ export class OtlpExporter {
   readonly #stop = new AbortController()
   #waiting: StoredEvent[] = []
   #lost = 0
+  /** Lost too, and the collector does not know of it yet. */
+  #untold = 0
   #sending: Promise<void> | null = null
   #closing = false
 
@@ -60,7 +65,7 @@ export class OtlpExporter {
   take(events: readonly StoredEvent[]): void {
     const room = (this.#options.queue ?? 10_000) - this.#waiting.length
     if (room > 0) this.#waiting.push(...events.slice(0, room))
-    this.#lost += Math.max(0, events.length - Math.max(0, room))
+    this.#lose(Math.max(0, events.length - Math.max(0, room)))
     this.#sending ??= this.#run().finally(() => {
       this.#sending = null
     })
@@ -71,7 +76,8 @@ export class OtlpExporter {
     await this.#rest(this.#options.delayMs ?? 1000)
     while (this.#waiting.length > 0 && !this.#stop.signal.aborted) {
       const batch = this.#waiting.slice(0, BATCH)
-      if (await this.#send(batch)) {
+      const outcome = await this.#sendWithLosses(batch)
+      if (outcome !== 'failed') {
         this.#waiting = this.#waiting.slice(batch.length)
         retryMs = this.#options.retryMs ?? 1000
         this.#reportLost()
@@ -84,8 +90,26 @@ export class OtlpExporter {
     }
   }
 
-  /** True when the batch is done with: taken, or refused for good. */
-  async #send(batch: readonly StoredEvent[]): Promise<boolean> {
+  #lose(count: number): void {
+    this.#lost += count
+    this.#untold += count
+  }
+
+  /** With what it takes the collector learns what it will never get. */
+  async #sendWithLosses(batch: readonly StoredEvent[]): Promise<Outcome> {
+    const told = this.#untold
+    const outcome = await this.#send(told === 0 ? batch : [...batch, lossOf(told)])
+    if (outcome === 'taken') this.#untold -= told
+    if (outcome === 'refused') this.#lose(batch.length)
+    // What was lost while the last of them was sent.
+    if (outcome === 'taken' && this.#untold > 0 && this.#waiting.length === batch.length) {
+      const late = this.#untold
+      if ((await this.#send([lossOf(late)])) === 'taken') this.#untold -= late
+    }
+    return outcome
+  }
+
+  async #send(batch: readonly StoredEvent[]): Promise<Outcome> {
     const { url, headers = {}, service = 'hearth' } = this.#options
     try {
       const answer = await fetch(url, {
@@ -96,14 +120,12 @@ export class OtlpExporter {
         signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), this.#stop.signal]),
       })
       await answer.body?.cancel()
-      if (answer.ok) return true
+      if (answer.ok) return 'taken'
       this.#report(new Error(`the collector answered ${answer.status}`))
-      const isForGood = answer.status < 500 && answer.status !== 429 && answer.status !== 408
-      if (isForGood) this.#lost += batch.length
-      return isForGood
+      return answer.status < 500 && answer.status !== 429 && answer.status !== 408 ? 'refused' : 'failed'
     } catch (error) {
       this.#report(error)
-      return false
+      return 'failed'
     }
   }
 
@@ -133,4 +155,9 @@ export class OtlpExporter {
     this.#lost += this.#waiting.length
     this.#reportLost()
   }
+}
+
+/** What stands for events that could not be exported. It is in no record: those have them all. */
+function lossOf(count: number): StoredEvent {
+  return { seq: 0, at: Date.now(), tenantId: '', sandboxId: null, type: 'export.dropped', data: { count }, hash: null }
 }

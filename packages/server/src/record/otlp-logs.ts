@@ -10,7 +10,7 @@ type AnyValue =
 const INFO = { severityNumber: 9, severityText: 'INFO' } as const
 const WARN = { severityNumber: 13, severityText: 'WARN' } as const
 /** What somebody should look at. */
-const WARNINGS: ReadonlySet<string> = new Set(['network.refused', 'record.dropped', 'sandbox.failed'])
+const WARNINGS: ReadonlySet<string> = new Set(['network.refused', 'record.dropped', 'export.dropped', 'sandbox.failed'])
 
 /** A request of the protocol that holds these events as log records, each field of their data an attribute. */
 export function otlpLogs(events: readonly StoredEvent[], service: string, version: string): object {

@@ -126,7 +126,12 @@ describe('the record through OpenTelemetry', () => {
     await expect.poll(() => problems.at(-1), { timeout: 10_000 }).toContain('25 events were not exported')
     exporter.take([event(30)])
     await exporter.close()
-    expect(collector.records).toHaveLength(1)
+    // The next that the collector takes tells it what it has not.
+    expect(collector.records).toMatchObject([
+      { eventName: 'hearth.network.request' },
+      { eventName: 'hearth.export.dropped' },
+    ])
+    expect(collector.records[1]?.attributes).toContainEqual({ key: 'hearth.count', value: { intValue: '25' } })
     // Nobody listens there, and the end of a server does not wait for long.
     const nowhere = new OtlpExporter({ url: 'http://127.0.0.1:1/v1/logs', onProblem, delayMs: 1 })
     nowhere.take([event(1)])
