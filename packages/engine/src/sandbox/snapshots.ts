@@ -12,6 +12,7 @@ import {
 import type { HostPaths } from '../host/host.ts'
 import type { OnProblem } from '../host/in-background.ts'
 import type { Captured } from '../machine/machine.ts'
+import type { ImportOptions } from '../store/archive/import-snapshot.ts'
 import { SnapshotStore } from '../store/snapshot-store.ts'
 import {
   isPassing,
@@ -69,13 +70,12 @@ export class Snapshots {
   /** What `export` gave, here or on another host, as a new snapshot. Refused with `snapshot_corrupt` when anything of it is not as it was. */
   async import(
     source: AsyncIterable<Uint8Array>,
-    options: { readonly name?: string; readonly id?: SnapshotId; readonly signal?: AbortSignal } = {},
+    options: Omit<ImportOptions, 'name' | 'limits'> & { readonly name?: string } = {},
   ): Promise<SnapshotInfo> {
-    const { name, id, signal } = options
+    const { name, ...rest } = options
     const imported = await this.#store.import(source, {
       name: name === undefined ? null : parseInput(snapshotNameSchema, name, 'name'),
-      ...(id === undefined ? {} : { id }),
-      ...(signal === undefined ? {} : { signal }),
+      ...rest,
     })
     return imported.manifest.info
   }

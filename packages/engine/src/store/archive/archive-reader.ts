@@ -17,7 +17,7 @@ import {
 import { ChecksumChain, checksumsSchema, sumOf, sumUp, type Checksums } from './checksum-chain.ts'
 import { readEntry, type ReadEntry } from './read-entry.ts'
 import { TreeWriter } from './tree-process.ts'
-import type { TreeRecord } from './tree-record.ts'
+import { segmentBytes, type TreeRecord } from './tree-record.ts'
 
 const headSchema = z.object({
   format: z.literal(FORMAT),
@@ -36,12 +36,17 @@ export class ArchiveReader implements AsyncDisposable {
   readonly #tree: TreeWriter
   readonly #chain = new ChecksumChain()
   readonly #memory: Record<string, string> = {}
+  readonly #takesMemory: boolean
+  #diskBytes = 0
+  #memoryBytes = 0
   #part: Part | null = null
   #entries = 0
   #head: { readonly manifest: SnapshotManifest; readonly sum: string } | null = null
   #checksums: Checksums | null = null
 
-  constructor(guest: string, directory: string, disk: string, limits: ArchiveLimits) {
+  /** Without `memory` that is checked and left out. */
+  constructor(guest: string, directory: string, disk: string, limits: ArchiveLimits, memory: boolean) {
+    this.#takesMemory = memory
     this.#directory = directory
     this.#limits = limits
     this.#tree = new TreeWriter(guest, disk)
@@ -56,7 +61,7 @@ export class ArchiveReader implements AsyncDisposable {
     else this.#checksums = parse(checksumsSchema, await this.#text(entry), 'its checksums')
   }
 
-  /** When all has come. */
+  /** When all has come: as its manifest says, but with the sizes that were really taken in. */
   async finish(): Promise<SnapshotManifest> {
     if (this.#head === null || this.#checksums === null) throw corrupt('it is truncated')
     const { manifest, sum } = this.#head
@@ -67,7 +72,9 @@ export class ArchiveReader implements AsyncDisposable {
     }
     const hasMemory = Object.keys(this.#memory).length > 0
     if (hasMemory !== (manifest.memory !== null)) throw corrupt('its manifest is about other memory than it holds')
-    return manifest
+    const info = { ...manifest.info, diskBytes: this.#diskBytes, memoryBytes: this.#memoryBytes }
+    if (hasMemory && this.#takesMemory) return { ...manifest, info: { ...info, memory: true } }
+    return { ...manifest, info: { ...info, memory: false }, memory: null, interpreters: [] }
   }
 
   /** Which part an entry belongs to. Parts come in their order, those of one entry once. */
@@ -97,6 +104,7 @@ export class ArchiveReader implements AsyncDisposable {
     const allowed =
       path === 'upper' ? record.type === 'directory' : record.type === 'file' && /^[a-z0-9.-]+$/.test(path)
     if (top && !allowed) throw corrupt(`${JSON.stringify(path.slice(0, 60))} does not belong into a disk`)
+    this.#diskBytes += segmentBytes(record.segments)
     const sum = await summing(bytes, (summed) => this.#tree.write(withoutPrivileges(record), summed))
     this.#chain.add(record, sum)
   }
@@ -107,6 +115,12 @@ export class ArchiveReader implements AsyncDisposable {
     if (record.type !== 'file' || !/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name) || count >= this.#limits.memoryFiles) {
       throw corrupt(`${JSON.stringify(name.slice(0, 60))} does not belong into a memory`)
     }
+    if (!this.#takesMemory) {
+      if (name in this.#memory) throw corrupt('a part of the memory comes twice')
+      this.#memory[name] = await summing(bytes, drain)
+      return
+    }
+    this.#memoryBytes += segmentBytes(record.segments)
     await mkdir(join(this.#directory, 'memory'), { recursive: true, mode: 0o700 })
     // SAFETY: a new file of our own directory; a second one of the same name is refused.
     const file = await open(join(this.#directory, 'memory', name), 'wx', 0o600).catch(
@@ -170,6 +184,10 @@ async function summing(
   }
   await use(through())
   return hash.digest('hex')
+}
+
+async function drain(bytes: AsyncIterable<Buffer>): Promise<void> {
+  for await (const _ of bytes);
 }
 
 /** Says where the bytes of a file's segments go, as they come. */

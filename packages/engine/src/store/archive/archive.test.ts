@@ -92,6 +92,25 @@ describe('an archive of a snapshot', () => {
     )
   })
 
+  it('counts by what it holds, not by what it says', async () => {
+    const { info } = (await store.import(pieces(whole))).manifest
+    // Its manifest says 0 and 2 MB; holes cost nothing.
+    expect(info.diskBytes).toBeGreaterThanOrEqual('content of the file'.length + 'start'.length)
+    expect(info.diskBytes).toBeLessThan(100_000)
+    expect(info.memoryBytes).toBeGreaterThanOrEqual(100_000)
+    expect(info.memoryBytes).toBeLessThan(1_000_000)
+  })
+
+  it('gives its files alone to who does not trust its maker, and is checked all the same', async () => {
+    const { directory, manifest } = await store.import(pieces(whole), { memory: 'none' })
+    expect(manifest).toMatchObject({ memory: null, interpreters: [], info: { memory: false, memoryBytes: 0 } })
+    expect((await readdir(directory)).toSorted()).toEqual(['disk', 'manifest.json'])
+    const changed = Buffer.from(whole)
+    const at = changed.indexOf('rrrrrrrr')
+    changed.writeUInt8(changed.readUInt8(at) ^ 1, at)
+    await expectRefusal(changed, /checksum/, { memory: 'none' })
+  })
+
   it('is refused when it is cut anywhere', async () => {
     await expectRefusal(Buffer.alloc(0), /truncated/)
     for (const share of [0.1, 0.5, 0.9]) await expectRefusal(whole.subarray(0, whole.length * share), /truncated/)

@@ -15,6 +15,8 @@ export interface ImportOptions {
   readonly name?: string | null
   /** Default: a new one. It must never have been used before. */
   readonly id?: SnapshotId
+  /** `none`: its files alone. Memory is given to runsc and QEMU as it is, so that only who trusts its maker takes it. Default `auto`: what it holds. */
+  readonly memory?: 'auto' | 'none'
   readonly limits?: Partial<ArchiveLimits>
   readonly signal?: AbortSignal
 }
@@ -44,14 +46,14 @@ async function unpack(
   source: AsyncIterable<Uint8Array>,
   directory: string,
   paths: HostPaths,
-  { limits: wanted, signal }: ImportOptions,
+  { limits: wanted, memory = 'auto', signal }: ImportOptions,
 ): Promise<SnapshotManifest> {
   const limits = { ...ARCHIVE_LIMITS, ...wanted }
   const btrfs = process.getuid?.() === 0 && (await openStore(paths)).kind === 'btrfs'
   const fresh = join(directory, 'disk.new')
   if (btrfs) await runStore(paths.guest, 'subvolume-create', fresh)
   else await mkdir(fresh, { mode: 0o700 })
-  await using reader = new ArchiveReader(paths.guest, directory, fresh, limits)
+  await using reader = new ArchiveReader(paths.guest, directory, fresh, limits, memory !== 'none')
   const bounds = { entries: 4 * limits.entries, totalBytes: limits.totalBytes, pathBytes: PATH_BYTES }
   for await (const entry of readTar(source, bounds, { records: true })) {
     signal?.throwIfAborted()
