@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander'
+import { CommanderError, type Command } from 'commander'
 import { failureExitCode, HEARTH_FAILED, signalNumber, USAGE } from './exit-codes.ts'
 import { isBrokenPipe } from './output/write.ts'
 import { makeProgram } from './program.ts'
@@ -6,7 +6,6 @@ import { makeProgram } from './program.ts'
 const words = process.argv.slice(2)
 const separator = words.indexOf('--')
 const own = separator === -1 ? words : words.slice(0, separator)
-const json = own.includes('--json')
 /** Commands whose exit code is that of what they run need one that tells Hearth's own failures apart. */
 const runsSomething = ['run', 'shell', 'exec'].includes(own.find((word) => !word.startsWith('-')) ?? '')
 
@@ -21,21 +20,25 @@ process.exit(exitCode)
 async function main(): Promise<number> {
   let code = 0
   const program = makeProgram((finished) => (code = finished))
+  // Words that a command in a sandbox gets are none of ours; only where ours cannot be told apart from them all are looked at.
+  let understood: Command | null = null
+  program.hook('preAction', (_program, command) => void (understood = command))
+  const json = (): boolean => (understood === null ? own.includes('--json') : understood.opts()['json'] === true)
   try {
     if (words.length === 0) program.help()
     await program.parseAsync(words, { from: 'user' })
     return code
   } catch (error) {
-    if (error instanceof CommanderError) return await usageError(error)
+    if (error instanceof CommanderError) return await usageError(error, json())
     if (isBrokenPipe(error)) return 128 + signalNumber('SIGPIPE')
     const { failureOf, reportFailure } = await import('./output/failure.ts')
     const failure = failureOf(error)
-    reportFailure(failure, json)
+    reportFailure(failure, json())
     return runsSomething ? failureExitCode(failure) : 1
   }
 }
 
-async function usageError(error: CommanderError): Promise<number> {
+async function usageError(error: CommanderError, json: boolean): Promise<number> {
   if (error.exitCode === 0) return 0
   // A group of commands that was called without one shows its help.
   if (error.code === 'commander.help') return USAGE

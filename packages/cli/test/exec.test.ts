@@ -86,6 +86,22 @@ describe('exec', () => {
   })
 })
 
+describe('--json', () => {
+  it('is the word of the command where that begins, and ours before', async () => {
+    const missing = 'sb_00000000000000000000'
+    const theirs = await hearth.run(['exec', missing, 'curl', '--json', '{}'])
+    expect(theirs).toMatchObject({ code: 125, stderr: expect.stringMatching(/^hearth: there is no sandbox/) })
+    for (const ours of [
+      ['exec', missing, '--json', 'true'],
+      ['exec', '--json', missing, '--', 'true'],
+      ['exec', missing, '--json', '--rong', '--', 'true'],
+    ]) {
+      const { code, stderr } = await hearth.run(ours)
+      expect([code, Object.keys(JSON.parse(stderr) as object)], ours.join(' ')).toEqual([125, ['error']])
+    }
+  })
+})
+
 describe('processes in the background', () => {
   it('are listed, read and killed', async () => {
     const started = await hearth.json<{ process: number }>(script('echo one; echo two >&2; sleep 60', '-d', '--json'))

@@ -51,6 +51,7 @@ export function parseAroundId<Options>(
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
   if (verb.parent !== null) second.copyInheritedSettings(verb.parent)
+  second.on('option:json', () => verb.setOptionValue('json', true))
   second.parse([...before, ...after], { from: 'user' })
   return { id, command: second.args, options: second.opts<Options & object>() as Options }
 }
