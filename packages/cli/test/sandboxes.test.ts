@@ -81,6 +81,13 @@ describe('the life of a sandbox', () => {
     expect((await hearth.run(['stats'])).stdout).toMatch(/^ID +MEMORY +CPU TIME +PROCESSES +DISK +UP\nsb_/)
   })
 
+  it('stop ends it, and it says so for a while', async () => {
+    const other = await command.create()
+    expect((await hearth.run(['stop', other])).stdout).toBe(`${other}\n`)
+    expect(await hearth.json(['get', '--json', other])).toMatchObject({ id: other, state: 'stopped' })
+    expect((await hearth.run(['stats', '-q'])).stdout).not.toContain(other)
+  })
+
   it('hibernate and wake', async () => {
     const other = await command.create('--idle', '1h', '--idle-action', 'hibernate')
     expect(await hearth.json(['hibernate', '--json', other])).toMatchObject({

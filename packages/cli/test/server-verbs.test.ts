@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { said, type HearthCommand } from './hearth-command.ts'
+import { SUITES } from '../../../bench/main.ts'
+import { BINARY, said, type HearthCommand } from './hearth-command.ts'
 import { ServerCommand } from './server-command.ts'
 import { typeInto } from './terminal-session.ts'
 
@@ -82,6 +83,11 @@ describe('events', () => {
     expect(page.map(({ type }) => type)).toEqual(['sandbox.paused'])
     expect((await hearth.run(['events'])).stdout).toMatch(/^SEQ +TIME +SANDBOX +EVENT +DATA\n/)
   })
+
+  it('end when nobody reads them any more, also while nothing happens', async () => {
+    const { finished } = hearth.start(['-o', 'pipefail', '-c', `'${BINARY}' events -f | head -c 0`], 'bash')
+    expect(await finished).toMatchObject({ code: 141, stderr: '' })
+  })
 })
 
 describe('keys', () => {
@@ -127,6 +133,14 @@ describe('keys', () => {
 })
 
 describe('completion', () => {
+  it('offers every suite of the benchmarks', async () => {
+    const { stdout } = await hearth.run(['completion', 'fish'])
+    const offered = stdout
+      .split('\n')
+      .find((line) => line.includes('seen_subcommand_from bench') && line.includes('gateway-load'))
+    for (const suite of Object.keys(SUITES)) expect(offered).toMatch(new RegExp(`\\b${suite}\\b`))
+  })
+
   it('is a script that bash reads and that knows commands, options and ids', async () => {
     const { code, stdout } = await hearth.run(['completion', 'bash'])
     expect(code).toBe(0)

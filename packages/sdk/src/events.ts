@@ -38,12 +38,22 @@ export interface EventPage {
   readonly dropped: { readonly through: number; readonly count: number } | null
 }
 
-export async function eventPage(http: HttpClient, query: EventQuery & { readonly limit?: number }): Promise<EventPage> {
-  const { sandbox, after, limit, signal } = query
+/** Which events a page has. */
+export interface EventPageQuery extends EventQuery {
+  /** So many from `after` on. Default 100, at most 1000. */
+  readonly limit?: number
+  /** The newest instead, so many of them. At most 1000. */
+  readonly last?: number
+  /** With `last`: the newest of those with a smaller `seq`. */
+  readonly before?: number
+}
+
+export async function eventPage(http: HttpClient, query: EventPageQuery): Promise<EventPage> {
+  const { sandbox, after, limit, last, before, signal } = query
   const page = await http.json<Pick<EventPage, 'next' | 'dropped'>>({
     method: 'GET',
     path: '/events',
-    query: { sandbox, after, limit },
+    query: { sandbox, after, limit, last, before },
     signal,
   })
   return { items: itemsOf<EventView>(page).map(hearthEvent), next: page.next, dropped: page.dropped }

@@ -1,6 +1,13 @@
 import type { CreateSandbox, QuotasView, RecordVerdict, Rung, SandboxState, SandboxView } from '@hearth/contract'
 import { checkedId, itemsOf } from './checks.ts'
-import { eventPage, followEvents, type EventPage, type EventQuery, type HearthEvent } from './events.ts'
+import {
+  eventPage,
+  followEvents,
+  type EventPage,
+  type EventPageQuery,
+  type EventQuery,
+  type HearthEvent,
+} from './events.ts'
 import { Keys } from './keys.ts'
 import { openConnection, type HearthOptions } from './options.ts'
 import { Pool } from './pool.ts'
@@ -152,8 +159,13 @@ export class Hearth {
     return await this.#connection.http.json<RecordVerdict>({ method: 'GET', path, signal: options.signal })
   }
 
-  /** Events that have happened, after a position. */
-  async eventPage(query: EventQuery & { readonly limit?: number } = {}): Promise<EventPage> {
+  /**
+   * Events that have happened: those after a position, or with `last` the newest.
+   *
+   * @example
+   * const { items } = await hearth.eventPage({ sandbox: sandbox.id, last: 20 })
+   */
+  async eventPage(query: EventPageQuery = {}): Promise<EventPage> {
     return await eventPage(this.#connection.http, query)
   }
 }

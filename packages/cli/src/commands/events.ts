@@ -3,6 +3,7 @@ import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
 import { presentList, writeJsonLine, type View } from '../output/present.ts'
 import { printable } from '../output/printable.ts'
+import { ReaderGone } from '../output/reader-gone.ts'
 import { formatMoment } from '../output/time.ts'
 import { write } from '../output/write.ts'
 import { findSandbox } from '../server/find-sandbox.ts'
@@ -34,9 +35,10 @@ const eventView: View<HearthEvent> = {
 export async function events(name: string | undefined, options: EventsOptions): Promise<number> {
   if (options.export !== undefined) return await exported(name, options.export, options)
   using interrupts = new Interrupts()
+  using reader = options.follow === true ? new ReaderGone() : null
   try {
     await withServer(options, async (hearth) => {
-      const { signal } = interrupts
+      const signal = reader === null ? interrupts.signal : AbortSignal.any([interrupts.signal, reader.signal])
       const query = {
         signal,
         // One that has ended is no longer found, but its events are.
@@ -51,7 +53,7 @@ export async function events(name: string | undefined, options: EventsOptions): 
     })
   } catch (error) {
     if (interrupts.received !== null) return 128 + signalNumber(interrupts.received)
-    throw error
+    throw reader?.signal.aborted === true ? reader.signal.reason : error
   }
   return 0
 }
@@ -61,19 +63,22 @@ async function exported(name: string | undefined, path: string, options: EventsO
   throw new HearthError('invalid_request', '--export needs a sandbox: a record is that of one')
 }
 
-/** The last ones that there are: pages begin with the oldest. */
+/** The last ones that there are, oldest first, in as many calls as it takes. */
 async function latest(
   hearth: Hearth,
   query: { readonly after?: number; readonly sandbox?: string; readonly signal: AbortSignal },
   limit = DEFAULT_LIMIT,
 ): Promise<HearthEvent[]> {
   let kept: HearthEvent[] = []
-  for (let after = query.after ?? 0; ;) {
-    const page = await hearth.eventPage({ ...query, after, limit: PAGE })
-    kept = [...kept, ...page.items].slice(-limit)
-    if (page.items.length < PAGE || page.next <= after) return kept
-    after = page.next
+  while (kept.length < limit) {
+    const last = Math.min(PAGE, limit - kept.length)
+    const [oldest] = kept
+    const before = oldest === undefined ? {} : { before: oldest.seq }
+    const { items } = await hearth.eventPage({ ...query, ...before, last })
+    kept = [...items, ...kept]
+    if (items.length < last) break
   }
+  return kept
 }
 
 async function show(event: HearthEvent, options: EventsOptions): Promise<void> {

@@ -1,14 +1,18 @@
 import { HearthError, type RemoteSandbox, type SandboxDetails, type SleepOptions, type Stats } from '@hearth/sdk'
 import { allOf } from '../all-of.ts'
+import { failureOf, reportFailure } from '../output/failure.ts'
 import { presentList, presentOne, type View } from '../output/present.ts'
 import { sandboxFacts, sandboxView, sleepText } from '../output/sandbox-view.ts'
 import { formatBytes, table } from '../output/table.ts'
 import { formatDuration } from '../output/time.ts'
+import { settleAtMost } from '../settle-at-most.ts'
 import { eachSandbox } from '../server/each-named.ts'
 import { findSandbox } from '../server/find-sandbox.ts'
 import { withServer, type ServerOptions } from '../server/with-server.ts'
 
 const DEFAULT_TTL_MS = 3_600_000
+/** Sandboxes that are asked at a time. */
+const AT_ONCE = 8
 
 export async function get(name: string, options: ServerOptions): Promise<number> {
   const { details } = await withServer(options, async (hearth) => await findSandbox(hearth, name))
@@ -22,6 +26,11 @@ export async function pause(names: readonly string[], options: ServerOptions): P
 
 export async function resume(names: readonly string[], options: ServerOptions): Promise<number> {
   return await change(names, options, (sandbox) => sandbox.resume())
+}
+
+/** Ends them and frees what they hold. They can still be looked at for a while, and say why they ended. */
+export async function stop(names: readonly string[], options: ServerOptions): Promise<number> {
+  return await change(names, options, (sandbox) => sandbox.stop())
 }
 
 export async function hibernate(names: readonly string[], options: SleepOptions & ServerOptions): Promise<number> {
@@ -91,10 +100,18 @@ const usageView: View<Usage> = {
 export async function stats(names: readonly string[], options: ServerOptions): Promise<number> {
   const usageOf = async (sandbox: RemoteSandbox): Promise<Usage> => ({ id: sandbox.id, ...(await sandbox.stats()) })
   if (names.length > 0) return await eachSandbox(names, options, usageView, usageOf)
-  const running = await withServer(options, async (hearth) => {
-    const ids = await allOf(hearth.list({ state: 'running', limit: 1000 }))
-    return await Promise.all(ids.map(async ({ id }) => await usageOf(await hearth.get(id))))
+  const settled = await withServer(options, async (hearth) => {
+    const running = await allOf(hearth.list({ state: 'running', limit: 1000 }))
+    return await settleAtMost(AT_ONCE, running, async ({ id }) => await usageOf(await hearth.get(id)))
   })
+  // What ends while all are asked does not run any more.
+  const failures = settled.flatMap((one) => (one.status === 'rejected' && !hasEnded(one.reason) ? [one.reason] : []))
+  for (const failure of failures) reportFailure(failureOf(failure), options.json === true)
+  const running = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   await presentList(options, running, usageView)
-  return 0
+  return failures.length > 0 ? 1 : 0
+}
+
+function hasEnded(error: unknown): boolean {
+  return HearthError.isInstance(error) && ['sandbox_not_found', 'sandbox_ended'].includes(error.code)
 }

@@ -27,6 +27,12 @@ export function addSandboxCommands(program: Command, finish: Finish): void {
     .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).resume(ids, options)))
   addSleep(program, finish)
   addRenew(program, finish)
+  const stop = remote(
+    program.command('stop').description('end sandboxes; for ten minutes `hearth get` still says why they ended'),
+  )
+    .argument('<ids...>', IDS)
+    .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).stop(ids, options)))
+  examples(stop, ['hearth stop sb_01k9x3m2qv7t5w8e4r6y'])
   const remove = remote(program.command('rm').description('end sandboxes and remove all that is in them'))
     .argument('<ids...>', IDS)
     .action(async (ids: string[], options: ServerOptions) => finish(await (await load()).remove(ids, options)))

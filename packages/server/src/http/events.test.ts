@@ -28,6 +28,24 @@ describe('events', () => {
     expect(await server.refusal('GET', '/v1/events?sandbox=nonsense')).toMatchObject({ status: 400 })
   })
 
+  it('gives the newest without all that came before them', async () => {
+    const { id } = await server.sandbox({ rung: 'simulated' })
+    await server.json('POST', `/v1/sandboxes/${id}/stop`)
+    const { items } = await server.json<Page>('GET', `/v1/events?sandbox=${id}`)
+    const newest = await server.json<Page>('GET', `/v1/events?sandbox=${id}&last=2`)
+    expect([newest.items, newest.next]).toEqual([items.slice(-2), items.at(-1)?.seq])
+    const before = await server.json<Page>('GET', `/v1/events?sandbox=${id}&last=1&before=${newest.items[0]?.seq}`)
+    expect(before.items).toEqual(items.slice(-3, -2))
+    const after = await server.json<Page>('GET', `/v1/events?sandbox=${id}&last=9&after=${items.at(-2)?.seq}`)
+    expect(after.items).toEqual(items.slice(-1))
+    expect((await server.json<Page>('GET', `/v1/events?sandbox=${id}&last=9&after=${newest.next}`)).items).toEqual([])
+    for (const query of ['last=0', 'last=1001', 'before=5']) {
+      expect(await server.refusal('GET', `/v1/events?${query}`), query).toMatchObject({ status: 400 })
+    }
+    const headers = { accept: 'text/event-stream' }
+    expect(await server.refusal('GET', '/v1/events?last=1', { headers })).toMatchObject({ status: 400 })
+  })
+
   it('follows what happens, from now or from a position', async () => {
     const headers = { accept: 'text/event-stream' }
     const live = readEvents<EventView>(await server.call('GET', '/v1/events', { headers }))

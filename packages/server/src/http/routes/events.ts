@@ -10,6 +10,8 @@ const query = z.object({
   sandbox: sandboxIdSchema.optional(),
   after: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
   limit: queryInteger(1, 1000).optional(),
+  last: queryInteger(1, 1000).optional(),
+  before: queryInteger(1, Number.MAX_SAFE_INTEGER).optional(),
 })
 
 export function eventRoutes(app: App, services: Services): void {
@@ -35,18 +37,41 @@ export function eventRoutes(app: App, services: Services): void {
     },
   )
   app.openapi(events, async (context) => {
-    const { sandbox, after, limit } = context.req.valid('query')
+    const { sandbox, after, limit, last, before } = context.req.valid('query')
     await requireVisible(services, context.get('caller'), sandbox)
     const filter = {
       tenantId: context.get('caller').tenantId,
       ...(sandbox === undefined ? {} : { sandboxId: sandbox }),
     }
     if (wantsEvents(context)) {
+      if (last !== undefined || before !== undefined)
+        throw new HearthError('invalid_request', 'query.last: a stream has no end to count from')
       return await followEvents(context, services, filter, after ?? lastEventId(context))
     }
+    if (last !== undefined)
+      return context.json(await latest(services, { ...filter, after: after ?? 0, last, before }), 200)
+    if (before !== undefined) throw new HearthError('invalid_request', 'query.before: is for pages with `last`')
     const page = await services.events.page({ ...filter, after: after ?? 0, limit: limit ?? 100 })
     return context.json({ items: page.events.map(publicView), next: page.next, dropped: page.dropped }, 200)
   })
+}
+
+interface Latest {
+  readonly tenantId: string
+  readonly sandboxId?: string
+  readonly after: number
+  readonly last: number
+  readonly before: number | undefined
+}
+
+/** The newest events, however many came before them. `next` is where those go on that come later. */
+async function latest(
+  { events }: Services,
+  { last, before, ...filter }: Latest,
+): Promise<z.output<typeof eventPageSchema>> {
+  const page = await events.page({ ...filter, limit: last, before: before ?? Number.MAX_SAFE_INTEGER })
+  const items = page.events.map(publicView).toReversed()
+  return { items, next: items.at(-1)?.seq ?? filter.after, dropped: page.dropped }
 }
 
 /** A holder follows what was made under it, one sandbox at a time: the tenant's other events are not its own. */
