@@ -3,8 +3,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { mutatedJson } from './testing/arbitrary-json.ts'
 import { documentedOperations, fillPath, type DocumentedOperation, type OpenApi } from './testing/document.ts'
+import { EveryResource, type ResourceIds } from './testing/every-resource.ts'
+import { heldByProcess } from './testing/held-by-process.ts'
 import { TestServer } from './testing/test-server.ts'
 
+/** Descriptors and children that may be there at any moment: a worker that tidies the database up has eight. */
+const SLACK = 12
 /** A call that takes longer than this hangs. */
 const ANSWER_MS = 10_000
 const TIME_MS = 15_000
@@ -12,11 +16,27 @@ const TIME_MS = 15_000
 const STAY_MS = 300
 const ENDLESS =
   /^(exec\.|process\.(output|start)|files\.(watch|archive)|event\.list|run\.(events|messages)|port\.ready|code\.run)/
-const RUN_BUDGET = { steps: 1, tokens: 1, dollars: null, wallTimeMs: 1 }
+/** Keys and the tenant of the caller stay as they are, so that every call has something to meet. */
+const KEPT = new Set([
+  'key.create',
+  'key.revoke',
+  'tenant.create',
+  'sandbox.delete',
+  'sandbox.stop',
+  'sandbox.renew',
+  // Would fetch what it is given a name of.
+  'template.build',
+  // Tries every rung, the first time, which takes long.
+  'rung.list',
+])
+/** What these name goes: there is one of each for them too. */
+const REMOVING = /\.(remove|delete)$/
 
+const resources = new EveryResource()
 let server: TestServer
 let ids: string[]
-let run: string
+let known: ResourceIds
+let removed: ResourceIds
 let operations: DocumentedOperation[]
 let components: Record<string, unknown>
 
@@ -27,32 +47,21 @@ beforeAll(async () => {
     previewConnectMs: 1000,
     wrongKeyBurst: 1e6,
     requestBurst: 1e6,
+    // Connections that the client keeps for later go, so that what is left can be counted.
+    keepAliveMs: 300,
   })
   const tenant = await server.store.tenants.findByName('default')
   await server.store.tenants.setQuotas(tenant?.id ?? '', { sandboxes: 6 })
   ids = [(await server.sandbox()).id, (await server.sandbox({ rung: 'simulated' })).id]
-  const made = { task: 'x', model: 'm', budget: RUN_BUDGET, owner: 'o' }
-  run = (await server.json<{ run: { id: string } }>('POST', '/v1/runs', { json: made, status: 201 })).run.id
-  // Keys, tenants and the two sandboxes stay as they are, so that every call has something to meet.
-  const kept = new Set([
-    'key.create',
-    'key.revoke',
-    'tenant.create',
-    'tenant.key',
-    'tenant.quotas',
-    'tenant.delete',
-    'tenant.key.revoke',
-    // An image of any name would be fetched.
-    'template.build',
-    'sandbox.delete',
-    'sandbox.renew',
-    // Tries every rung, the first time, which takes long.
-    'rung.list',
-  ])
-  operations = (await documentedOperations(server)).filter(({ id }) => !kept.has(id))
+  known = await resources.make(server, ids[0] ?? '')
+  removed = await resources.make(server, ids[0] ?? '')
+  operations = (await documentedOperations(server)).filter(({ id }) => !KEPT.has(id))
   components = (await server.json<OpenApi>('GET', '/openapi.json')).components.schemas
 })
-afterAll(() => server[Symbol.asyncDispose]())
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  resources[Symbol.dispose]()
+})
 
 interface Attempt {
   readonly operation: DocumentedOperation
@@ -110,7 +119,7 @@ function attempts(): fc.Arbitrary<Attempt> {
     const values = fc.record({
       id: fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...ids) }, { weight: 1, arbitrary: piece }),
       process: fc.oneof(fc.constantFrom('1', '2', '3'), piece),
-      run: fc.oneof({ weight: 6, arbitrary: fc.constant(run) }, { weight: 1, arbitrary: piece }),
+      ...named(REMOVING.test(operation.id) ? removed : known),
       port: fc.oneof(fc.constantFrom('1', '80', '65536'), piece),
       path: piece,
     })
@@ -125,6 +134,16 @@ function attempts(): fc.Arbitrary<Attempt> {
       operation.body === null ? none : fc.oneof({ weight: 8, arbitrary: json }, { weight: 1, arbitrary: fc.string() })
     return fc.record({ operation: fc.constant(operation), values, query, body, headers })
   })
+}
+
+/** Mostly what is there. */
+function named({ id: _id, ...others }: ResourceIds): Record<string, fc.Arbitrary<string>> {
+  return Object.fromEntries(
+    Object.entries(others).map(([name, id]) => [
+      name,
+      fc.oneof({ weight: 6, arbitrary: fc.constant(id) }, { weight: 1, arbitrary: piece }),
+    ]),
+  )
 }
 
 /** Nothing may run for long, and no template and no repository may be fetched from anywhere. */
@@ -164,7 +183,15 @@ async function attempt({ operation, values, query, body, headers: given }: Attem
 }
 
 describe('the API', () => {
-  it('answers whatever it is sent, never with a failure of its own', { timeout: 60_000 }, async () => {
+  it('answers whatever it is sent, never with a failure of its own', { timeout: 90_000 }, async () => {
+    // What is opened at the first use stays open.
+    await fc.assert(
+      fc.asyncProperty(attempts(), async (one) => await attempt(one)),
+      { numRuns: 60, endOnFailure: true },
+    )
+    await remain(ids)
+    await settle()
+    const before = heldByProcess()
     await fc.assert(
       fc.asyncProperty(
         fc.array(attempts(), { minLength: 4, maxLength: 4 }),
@@ -181,8 +208,12 @@ describe('the API', () => {
       server.lines.filter(({ outcome, code }) => outcome === 'failed' && (code === 'internal' || code === undefined)),
     ).toEqual([])
     expect(server.problems).toEqual([])
-    for (const id of ids) await server.json('GET', `/v1/sandboxes/${id}`)
+    await remain(ids)
     await expect.poll(async () => await metric('hearth_streams_active'), { timeout: 5000 }).toBe(0)
+    await settle()
+    const after = heldByProcess()
+    for (const what of ['descriptors', 'children', 'streams'] as const)
+      expect(after[what], what).toBeLessThanOrEqual(before[what] + SLACK)
   })
 
   it('outlives connections that are no HTTP', { timeout: 30_000 }, async () => {
@@ -220,6 +251,21 @@ describe('the API', () => {
     expect(await server.json('GET', '/health')).toMatchObject({ status: 'ok' })
   })
 })
+
+/** Those that calls were made with still run commands; what calls have made besides is ended. */
+async function remain(kept: readonly string[]): Promise<void> {
+  const { items } = await server.json<{ items: { id: string }[] }>('GET', '/v1/sandboxes?limit=1000')
+  for (const { id } of items) if (!kept.includes(id)) await server.call('DELETE', `/v1/sandboxes/${id}`)
+  for (const id of kept) {
+    const json = { command: 'echo runs' }
+    expect(await server.json('POST', `/v1/sandboxes/${id}/exec`, { json })).toMatchObject({ stdout: 'runs\n' })
+  }
+}
+
+/** Until connections that nobody uses have gone. */
+async function settle(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+}
 
 /** What comes back within a moment. */
 async function send(parts: readonly Buffer[]): Promise<string> {
