@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Sandbox } from '@hearth/contract'
+import { BOUNDS, type Sandbox } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
@@ -159,6 +159,8 @@ it('a run that is taken up keeps its rules, and is not gone on with without its 
   const begin = { ...given, permissions, hooks, task: 'Leave.', workdir: '/tmp', log: mortal(log, 4, 'after') }
   await expect((await startAgent(begin)).result).rejects.toThrow('dead')
   await expect(resumeAgent({ ...given, log })).rejects.toThrow(/hooks look at the calls/)
+  const many = Array.from({ length: BOUNDS.runPermissions + 1 }, () => ({ tool: 'bash', action: 'deny' as const }))
+  await expect(startAgent({ ...begin, permissions: many, log: new MemoryEventLog() })).rejects.toThrow('permissions')
   expect(await (await resumeAgent({ ...given, hooks, log })).result).toMatchObject({ reason: 'submitted' })
   const denied = (await log.read()).filter((event) => event.type === 'tool_ended' && event.outcome === 'denied')
   expect(denied).toMatchObject([{ observation: expect.stringContaining('a rule forbids it') }])

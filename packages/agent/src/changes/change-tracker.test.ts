@@ -161,6 +161,49 @@ describe('changes of a working directory', () => {
     expect(await tracker.begin(sandboxOf([]), '/w')).toMatch(/^[0-9a-f]{40}$/)
   })
 
+  it.each([
+    ['entries', { entries: 3 }, /more than 3 entries/],
+    ['bytes', { bytes: 50 }, /more than 50 bytes/],
+    ['bytes of names', { nameBytes: 20 }, /names have more than 20 bytes/],
+  ])('are refused when even with what is ignored there are too many %s', async (_what, archive, problem) => {
+    const ignored = Array.from({ length: 5 }, (_, index) => ({ path: `out/${index}`, content: 'x'.repeat(20) }))
+    const all = [{ path: '.gitignore', content: 'out/\n' }, ...ignored]
+    await using tracker = await ChangeTracker.open(null, { entries: 2, archive })
+    await expect(tracker.begin(sandboxOf(all), '/w')).rejects.toThrow(problem)
+  })
+
+  it('do not ask an index that is too large what is tracked', async () => {
+    const all = [
+      { path: '.gitignore', content: 'out/\n' },
+      { path: '.git/index', content: 'DIRC'.repeat(100) },
+    ]
+    await using tracker = await ChangeTracker.open(null, { archive: { indexBytes: 100 } })
+    const commit = await tracker.begin(sandboxOf(all), '/w')
+    const after = sandboxOf([
+      { path: '.gitignore', content: 'out/\n' },
+      { path: 'out/x', content: 'x' },
+    ])
+    expect((await tracker.changes(commit, after, '/w')).files).toEqual([])
+  })
+
+  it('of a large directory in which little is ignored are read once each time, after the first', async () => {
+    const many = Array.from({ length: 21_000 }, (_, index) => ({
+      path: `d${index % 50}/f${index}`,
+      content: `${index}`,
+    }))
+    const counted = (entries: readonly Entry[]): { sandbox: Sandbox; read: () => number } => {
+      let read = 0
+      const { files } = sandboxOf(entries)
+      const archive = (path: string): AsyncIterable<Uint8Array> => (read++, files.archive(path))
+      return { sandbox: { files: { ...files, archive } } as unknown as Sandbox, read: () => read }
+    }
+    const [before, after] = [counted(many), counted([...many, { path: 'new', content: 'new' }])]
+    await using tracker = await ChangeTracker.open(null)
+    const commit = await tracker.begin(before.sandbox, '/w')
+    const { files } = await tracker.changes(commit, after.sandbox, '/w')
+    expect([files.map(({ path }) => path), before.read(), after.read()]).toEqual([['new'], 3, 1])
+  })
+
   it('are counted by another process from the same base', async () => {
     const place = join(directory, 'kept')
     const entries = [{ path: 'a', content: 'a\n' }]

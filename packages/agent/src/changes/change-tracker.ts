@@ -5,13 +5,15 @@ import { join } from 'node:path'
 import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
 import { commitCommands, ensureBareRepository, git, IgnoreRules, treePath, type TreeEntry } from '@hearth/engine/git'
 import { changesBetween, type Changes } from './changes.ts'
-import { TreeImport, TreeTooLarge, type TreeLimits } from './tree-import.ts'
+import { ARCHIVE_LIMITS, TreeImport, TreeTooLarge, type ArchiveLimits, type TreeLimits } from './tree-import.ts'
 
 export interface ChangeLimits {
   /** Files of the working directory that are not ignored. Default 200,000. */
   readonly entries?: number
   /** Their content. Default 1 GiB. */
   readonly bytes?: number
+  /** Of all that is there, also what is ignored. */
+  readonly archive?: Partial<ArchiveLimits>
 }
 
 /** A directory with more than this is read for its names first, so that nothing is taken in which is ignored. */
@@ -29,6 +31,7 @@ export class ChangeTracker implements AsyncDisposable {
   readonly temporary: boolean
   readonly #rules: IgnoreRules
   readonly #limits: TreeLimits
+  readonly #archive: ArchiveLimits
   /** Up to this it is taken in without looking first; null: it is always looked first. */
   #atOnce: TreeLimits | null
 
@@ -36,8 +39,9 @@ export class ChangeTracker implements AsyncDisposable {
     this.#directory = directory
     this.temporary = temporary
     this.#rules = new IgnoreRules(directory, join(directory, 'hearth-ignore'))
-    this.#limits = { entries: BOUNDS.agentFiles, bytes: BOUNDS.agentFileBytes, ...limits }
-    const { entries, bytes } = this.#limits
+    const { entries = BOUNDS.agentFiles, bytes = BOUNDS.agentFileBytes, archive } = limits
+    this.#limits = { entries, bytes }
+    this.#archive = { ...ARCHIVE_LIMITS, ...archive }
     this.#atOnce = { entries: Math.min(AT_ONCE.entries, entries), bytes: Math.min(AT_ONCE.bytes, bytes) }
   }
 
@@ -91,7 +95,7 @@ export class ChangeTracker implements AsyncDisposable {
         if (!(error instanceof TreeTooLarge)) throw error
       }
     }
-    const names = new TreeImport()
+    const names = new TreeImport(this.#archive)
     const found = await names.names(archive())
     await read?.(names)
     const leftOut = await this.#leftOut(found)
@@ -108,7 +112,7 @@ export class ChangeTracker implements AsyncDisposable {
     read?: (tree: TreeImport) => Promise<void>,
   ): Promise<string> {
     const branch = `import-${randomUUID()}`
-    const tree = new TreeImport()
+    const tree = new TreeImport(this.#archive)
     const input = async function* (this: ChangeTracker): AsyncGenerator<Uint8Array, void> {
       yield* tree.blobs(archive, limits, leftOut)
       await read?.(tree)

@@ -8,6 +8,21 @@ export interface TreeLimits {
   readonly bytes: number
 }
 
+/** Of all that comes, with what is left out. */
+export interface ArchiveLimits {
+  readonly entries: number
+  readonly bytes: number
+  readonly nameBytes: number
+  readonly indexBytes: number
+}
+
+export const ARCHIVE_LIMITS: ArchiveLimits = {
+  entries: BOUNDS.agentArchiveEntries,
+  bytes: BOUNDS.agentArchiveBytes,
+  nameBytes: BOUNDS.agentArchiveNameBytes,
+  indexBytes: BOUNDS.agentIndexBytes,
+}
+
 const PATH_BYTES = 4096
 /** Files with rules about what is ignored are needed again. */
 const RULE_BYTES = 256 * 1024
@@ -31,8 +46,13 @@ export class TreeImport {
   readonly ignoreRules = new Map<string, Buffer>()
   /** What the index of the repository lists. */
   tracked: readonly string[] = []
+  readonly #archive: ArchiveLimits
   #mark = 0
   #bytes = 0
+
+  constructor(archive: ArchiveLimits) {
+    this.#archive = archive
+  }
 
   /**
    * SAFETY: the archive comes out of a sandbox. Nothing of it is written under its own name on the host: contents become git objects,
@@ -58,7 +78,7 @@ export class TreeImport {
     let bytes = 0
     for await (const { path, entry } of this.#read(archive)) {
       bytes += Buffer.byteLength(path)
-      if (bytes > BOUNDS.agentArchiveNameBytes) throw new TreeTooLarge(`${BOUNDS.agentArchiveNameBytes} bytes of names`)
+      if (bytes > this.#archive.nameBytes) throw tooMuch(`its names have more than ${this.#archive.nameBytes} bytes`)
       if (entry.header.type !== 'directory') names.add(path)
       if (this.#isRules(path, entry)) await this.#takeRules(path, entry)
     }
@@ -66,16 +86,16 @@ export class TreeImport {
   }
 
   async *#read(archive: AsyncIterable<Uint8Array>): AsyncGenerator<{ path: string; entry: TarEntry }, void> {
-    const { agentArchiveEntries: entries, agentArchiveBytes: totalBytes } = BOUNDS
+    const { entries, bytes: totalBytes } = this.#archive
     try {
       for await (const entry of readTar(archive, { entries, totalBytes, pathBytes: PATH_BYTES })) {
         const path = treePath(entry.header.path)
         if (path !== null) yield { path, entry }
-        else if (isIndex(entry)) this.tracked = pathsOfIndex(await entry.bytes())
+        else if (this.#isIndex(entry)) this.tracked = pathsOfIndex(await entry.bytes())
       }
     } catch (error) {
       if (!(error instanceof TarError)) throw error
-      throw new HearthError('file_failed', `the working directory cannot be read: ${error.message}`, { cause: error })
+      throw tooMuch(error.message, error)
     }
   }
 
@@ -102,6 +122,11 @@ export class TreeImport {
     yield blobEnd()
   }
 
+  #isIndex({ header }: TarEntry): boolean {
+    const isNamed = header.path.replace(/^(\.\/)+/, '') === '.git/index'
+    return isNamed && header.size <= this.#archive.indexBytes
+  }
+
   #isRules(path: string, { header }: TarEntry): boolean {
     if (header.type !== 'file' || header.size > RULE_BYTES || this.ignoreRules.size >= RULE_FILES) return false
     return (path === '.gitignore' || path.endsWith('/.gitignore')) && !FOREIGN.test(path)
@@ -114,6 +139,6 @@ export class TreeImport {
   }
 }
 
-function isIndex({ header }: TarEntry): boolean {
-  return header.path.replace(/^(\.\/)+/, '') === '.git/index' && header.size <= BOUNDS.agentIndexBytes
+function tooMuch(problem: string, cause?: unknown): HearthError {
+  return new HearthError('file_failed', `the working directory cannot be read: ${problem}`, { cause })
 }

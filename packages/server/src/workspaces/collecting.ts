@@ -1,6 +1,6 @@
 import { HearthError, type Collected, type CollectRequest } from '@hearth/contract'
 import { storeSpace, type HostPaths } from '@hearth/engine'
-import type { WorkspaceRecord } from '../state/index.ts'
+import type { RepositoryRecord, WorkspaceRecord } from '../state/index.ts'
 import { evictWorkspace, mayGo } from './evicting.ts'
 import { emptyRepository } from './removing.ts'
 import { removeSeed } from './seeds.ts'
@@ -108,8 +108,9 @@ async function collectSeeds(context: WorkspaceContext, { tenantId, unusedMs, dry
   for (const seed of await context.store.seeds.unused(context.hostId, Date.now() - unusedMs)) {
     const isOurs = tenantId === null || (await context.store.repositories.find(tenantId, seed.repositoryId)) !== null
     if (!isOurs) continue
-    count += 1
-    if (!dryRun) await context.turns.of(seed.repositoryId, () => removeIfUnused(context, seed.id, unusedMs))
+    const remove = (): Promise<void> => removeIfUnused(context, seed.id, unusedMs)
+    const gone = dryRun || (await succeeds(context, seed.id, () => context.turns.of(seed.repositoryId, remove)))
+    if (gone) count += 1
   }
   return count
 }
@@ -119,20 +120,34 @@ async function removeIfUnused(context: WorkspaceContext, id: string, unusedMs: n
   if (seed !== undefined) await removeSeed(context, seed)
 }
 
+async function giveUpCache(context: WorkspaceContext, known: RepositoryRecord, dryRun: boolean): Promise<boolean> {
+  if ((await context.store.workspaces.countOf(known.id, { evicted: false })) > 0) return false
+  if (dryRun) return true
+  await context.store.repositories.move(known.id, 'cold', { bytes: 0, fetchedAt: null })
+  await emptyRepository(context, known)
+  return true
+}
+
+/** What fails with one keeps no other from going. */
+async function succeeds(context: WorkspaceContext, what: string, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    context.report(`${what} cannot be given up`, error)
+    return false
+  }
+}
+
 /** Those without workspaces that have files: the next use clones them again. */
 async function collectRepositories(context: WorkspaceContext, scope: Scope): Promise<string[]> {
   const given: string[] = []
   for (const known of await context.store.repositories.ofHost(context.hostId, ['ready'])) {
     if (scope.tenantId !== null && known.tenantId !== scope.tenantId) continue
     if (known.usedAt > Date.now() - scope.unusedMs || ((await scope.enough?.()) ?? false)) continue
-    const gone = await context.turns.of(known.id, async () => {
-      if ((await context.store.workspaces.countOf(known.id, { evicted: false })) > 0) return false
-      if (scope.dryRun) return true
-      await context.store.repositories.move(known.id, 'cold', { bytes: 0, fetchedAt: null })
-      await emptyRepository(context, known)
-      return true
+    await succeeds(context, known.id, async () => {
+      if (await context.turns.of(known.id, () => giveUpCache(context, known, scope.dryRun))) given.push(known.id)
     })
-    if (gone) given.push(known.id)
   }
   return given
 }
