@@ -1,12 +1,22 @@
 import { once } from 'node:events'
 import { connect, createSecureServer, type ClientHttp2Session, type Http2SecureServer } from 'node:http2'
 import { callbackify } from 'node:util'
+import type { Secret } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CertificateAuthority } from '../tls/authority.ts'
 import { listening, startGateway, type TestGateway } from './inspected.fixture.ts'
 
 const NAME = 'grpc.test'
 const message = (text: string): Buffer => Buffer.concat([Buffer.from([0, 0, 0, 0, text.length]), Buffer.from(text)])
+
+/** Messages end with its first character, and must not wait for the next. */
+const secrets: Secret[] = [
+  {
+    name: 'TOKEN',
+    value: '8a0c9f4e2d7b6a5c3e1f0d9b8a7c6e5f',
+    binding: { name: NAME, placement: { in: 'header', header: 'authorization' } },
+  },
+]
 
 /** What a client of gRPC looks at: the last block of headers, and whether it came with the end of the stream. */
 interface Answer {
@@ -40,7 +50,7 @@ describe('gRPC through opened TLS', () => {
     })
     server.listen(0, '127.0.0.1')
     const upstreamPort = await listening(server)
-    gateway = await startGateway({ name: NAME, upstreamPort, upstreamRoot: authority.certificate })
+    gateway = await startGateway({ name: NAME, upstreamPort, upstreamRoot: authority.certificate, secrets })
     client = connect(`https://${NAME}:${gateway.port}`, { host: '127.0.0.1', ca: gateway.root, servername: NAME })
     client.on('error', () => client.destroy())
   })

@@ -15,7 +15,7 @@ type Written = readonly [kind: EncodedForm['kind'], text: string, instead: strin
 
 /**
  * As it is, with `+` for spaces, in base64 at each of the three places where it can begin there, in hexadecimal, also with something between the
- * bytes, and with two or four bytes for each character.
+ * bytes, and in UTF-16.
  */
 export function encodedForms(value: string, replacement: string, owner: number): EncodedForm[] {
   const shown = replacement.length === value.length ? replacement : '*'.repeat(value.length)
@@ -24,8 +24,7 @@ export function encodedForms(value: string, replacement: string, owner: number):
     ['text', value.replaceAll(' ', '+'), shown],
     ...base64Forms(value),
     ...hexadecimalForms(value),
-    ['text', wide(value, 1), wide(shown, 1)],
-    ['fixed', wide(value, 3), wide(shown, 3)],
+    ['text', wide(value), wide(shown)],
   ]
   const forms = new Map(all.map((form) => [form[1], form]))
   return Array.from(forms.values(), ([kind, text, instead]) => ({
@@ -68,7 +67,7 @@ function hexadecimalForms(value: string): Written[] {
   })
 }
 
-/** UTF-16 or UTF-32. From the first character to the last it is the same whichever end of each comes first. */
-function wide(text: string, zeros: number): string {
-  return Array.from(text, (one) => one).join('\0'.repeat(zeros))
+/** UTF-16. From the first character to the last it is the same whichever end of each comes first. */
+function wide(text: string): string {
+  return Array.from(text, (one) => one).join('\0')
 }

@@ -1,5 +1,5 @@
 import type { EncodedForm } from './encoded-forms.ts'
-import { ESCAPE_BEGINNINGS, isLineBreak, isOfEscapes, mayEscape } from './escapes.ts'
+import { begins, ESCAPE_BEGINNINGS, isLineBreak, isOfEscapes, LEVELS } from './escapes.ts'
 
 const ORDINARY = 0
 const ESCAPE = 1
@@ -49,7 +49,7 @@ export class EscapeSearch {
       if (kind === STOP) return at + 1
       if (kind === ESCAPE) {
         last = at
-        if (this.#isWorth(bytes[at] as number, bytes[at + 1] ?? 0)) found(at)
+        if (this.#isWorth(bytes, at)) found(at)
       } else if (at - last >= GLANCE) {
         const escape = next.from(at)
         // Whatever holds that one has no other before it.
@@ -61,8 +61,9 @@ export class EscapeSearch {
   }
 
   /** A break, a character of a form, or what could begin an escape. */
-  #isWorth(byte: number, next: number): boolean {
-    return this.#within[byte] === 1 || isLineBreak(byte) || mayEscape(byte, next)
+  #isWorth(bytes: Buffer, at: number): boolean {
+    const byte = bytes[at] as number
+    return this.#within[byte] === 1 || isLineBreak(byte) || begins(bytes, byte, at + 1, LEVELS)
   }
 }
 

@@ -46,20 +46,23 @@ export function isOfEscapes(byte: number): boolean {
   return OF_ESCAPES[byte] === 1
 }
 
-/** By the first byte of an escape and the one after it. */
-const MAY_ESCAPE = new Uint8Array(1 << 16)
+/** By the first character of an escape and the one after it. */
+const BEGINS = new Uint8Array(1 << 16)
 for (const [first, seconds] of [
   [PERCENT, '0123456789abcdefABCDEF'],
   [EQUALS, '0123456789abcdefABCDEF\r\n'],
   [AMPERSAND, `#${FIRST_LETTERS_OF_NAMES}`],
   [BACKSLASH, `ux${String.fromCharCode(...AFTER_BACKSLASH.keys())}`],
 ] as const) {
-  for (const second of Buffer.from(`${seconds}%\\&=`)) MAY_ESCAPE[(first << 8) | second] = 1
+  for (const second of Buffer.from(seconds)) BEGINS[(first << 8) | second] = 1
 }
 
-/** Whether these two could begin one: most do not, and that is told by one look. */
-export function mayEscape(first: number, second: number): boolean {
-  return first <= 255 && MAY_ESCAPE[(first << 8) | second] === 1
+/** Whether an escape could begin with this character, going by the one that follows: most do not, and that is told by one look. */
+export function begins(bytes: Buffer, first: number, next: number, level: number): boolean {
+  if (!startsEscape(first)) return false
+  const byte = bytes[next]
+  if (byte === undefined || BEGINS[(first << 8) | byte] === 1) return true
+  return level > 1 && begins(bytes, byte, next + 1, level - 1)
 }
 
 /**
@@ -71,6 +74,7 @@ export function readAt(bytes: Buffer, at: number, level: number): number {
   if (level === 0) return reading(bytes[at] as number, 1)
   const first = readAt(bytes, at, level - 1)
   if (first === UNFINISHED) return UNFINISHED
+  if (!begins(bytes, valueOf(first), at + lengthOf(first), level)) return first
   switch (valueOf(first)) {
     case PERCENT:
       return hexadecimal(bytes, at, lengthOf(first), 2, level) || first

@@ -1,7 +1,7 @@
 import type { EncodedForm } from './encoded-forms.ts'
 import { EscapeSearch } from './escape-search.ts'
 import { lengthOf, LONGEST_ESCAPE, reading, UNFINISHED, valueOf } from './escape-notation.ts'
-import { isLineBreak, isOfEscapes, LEVELS, mayEscape, readAt, startsEscape } from './escapes.ts'
+import { begins, isLineBreak, isOfEscapes, LEVELS, readAt, startsEscape } from './escapes.ts'
 import { afterBreaks, endsWith, FormWalk, isBreak } from './form-walk.ts'
 import { LiteralSearch } from './literal-search.ts'
 
@@ -29,8 +29,17 @@ interface Candidate {
 
 const AT_START = 256
 const NONE = 0
-/** Where a line ends after fewer characters than these they do not wait for the next: most lines end so, and nobody wants to wait for an empty one. */
-const FEW = 4
+/** Of so many characters of a form one more may pass before the rest has come, and no more than this. */
+const CHARACTERS_FOR_ONE = 12
+const MOST_PASSING = 3
+
+/**
+ * How many characters of a form do not wait for what follows. Where both sides speak in turn, waiting for one that happens to be the first of a
+ * form could last for ever; the rest is found all the same, and the first few tell nothing.
+ */
+function mayPass({ bytes }: EncodedForm): number {
+  return Math.min(MOST_PASSING, Math.floor(bytes.length / CHARACTERS_FOR_ONE))
+}
 
 /** Finds forms of values, also with some or all of their characters escaped, and broken into lines. */
 export class FormMatcher {
@@ -76,19 +85,30 @@ export class FormMatcher {
     const earliest = Math.max(0, bytes.length - this.#longest)
     let at = bytes.length
     while (at > earliest && this.#isWithin(bytes[at - 1] as number)) at--
-    const broken = isLineBreak(bytes[bytes.length - 1] ?? 0)
     let needed = 0
     for (; at < bytes.length; at++) {
-      const byte = bytes[at] as number
-      const forms = startsEscape(byte) ? this.#forms : (this.#byFirst[byte] as readonly EncodedForm[])
-      for (const form of forms) {
+      for (const form of this.#beginningAt(bytes, at)) {
         const walk = new FormWalk(bytes, form)
         if (walk.follow(at, 0, null) !== UNFINISHED) continue
         needed = Math.max(needed, bytes.length - at)
-        if (!broken || walk.reached >= FEW) return { held: bytes.length - at, needed }
+        if (walk.reached > mayPass(form)) return { held: bytes.length - at, needed }
       }
     }
     return { held: 0, needed }
+  }
+
+  /** Those whose first character is here; all where that is not there yet. */
+  #beginningAt(bytes: Buffer, at: number): readonly EncodedForm[] {
+    const byte = bytes[at] as number
+    const literal = this.#byFirst[byte] as readonly EncodedForm[]
+    if (!begins(bytes, byte, at + 1, LEVELS)) return literal
+    const values = new Set([byte])
+    for (let level = 1; level <= LEVELS; level++) {
+      const read = readAt(bytes, at, level)
+      if (read === UNFINISHED) return this.#forms
+      values.add(valueOf(read))
+    }
+    return values.size === 1 ? literal : Array.from(values, (value) => this.#byFirst[value] ?? []).flat()
   }
 
   /** Whether it can be within a form, escaped or not. */
@@ -104,16 +124,13 @@ export class FormMatcher {
     if (this.#anyByte[byte] === 1) this.#escapedBy(bytes, at, byte, found)
     let read = reading(byte, 1)
     for (let level = 1; level <= LEVELS; level++) {
-      const next = bytes[at + lengthOf(read)] ?? 0
-      if (!mayEscape(valueOf(read), next)) return
-      const before = read
-      read = readAt(bytes, at, level)
-      if (read === UNFINISHED) return
-      if (read === before) {
-        // What is no escape here is one within another only where something of it is escaped in turn.
-        if (!startsEscape(next)) return
-      } else if (isBreak(read)) return this.#across(bytes, at, found)
-      else this.#escapedBy(bytes, at, valueOf(read), found)
+      if (!begins(bytes, valueOf(read), at + lengthOf(read), LEVELS)) return
+      const next = readAt(bytes, at, level)
+      if (next === UNFINISHED) return
+      if (next === read) continue
+      if (isBreak(next)) return this.#across(bytes, at, found)
+      this.#escapedBy(bytes, at, valueOf(next), found)
+      read = next
     }
   }
 
@@ -142,10 +159,13 @@ export class FormMatcher {
   #collect(bytes: Buffer, at: number, list: number, found: Match[]): void {
     for (const { form, index } of this.#candidates[list] as readonly Candidate[]) {
       if (index > at || !endsWith(bytes, at, form.bytes, index)) continue
+      const walk = new FormWalk(bytes, form)
+      const end = walk.follow(at, index, null)
+      if (end < 0) continue
       const start = at - index
       const pieces = Array.from({ length: index }, (_, offset) => [start + offset, start + offset + 1]).flat()
-      const end = new FormWalk(bytes, form).follow(at, index, pieces)
-      if (end > 0) found.push({ form, start, end, pieces })
+      walk.follow(at, index, pieces)
+      found.push({ form, start, end, pieces })
     }
   }
 }

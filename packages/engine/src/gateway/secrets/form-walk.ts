@@ -1,8 +1,10 @@
 import type { EncodedForm } from './encoded-forms.ts'
-import { lengthOf, SOFT_BREAK, UNFINISHED, valueOf } from './escape-notation.ts'
-import { isLineBreak, LEVELS, readAt, startsEscape } from './escapes.ts'
+import { lengthOf, reading, SOFT_BREAK, UNFINISHED, valueOf } from './escape-notation.ts'
+import { begins, isLineBreak, LEVELS, readAt, startsEscape } from './escapes.ts'
 
-export const MISMATCH = -2
+/** No break is of these lengths. */
+const MISMATCH = -1000
+const MANY = -1001
 /** No encoder puts more between two lines. */
 const LONGEST_BREAK = 16
 
@@ -23,7 +25,8 @@ function breakAt(bytes: Buffer, at: number): number {
   const byte = bytes[at]
   if (byte === undefined) return 0
   if (isLineBreak(byte)) return 1
-  for (let level = 1; startsEscape(byte) && level <= LEVELS; level++) {
+  if (!begins(bytes, byte, at + 1, LEVELS)) return 0
+  for (let level = 1; level <= LEVELS; level++) {
     const read = readAt(bytes, at, level)
     if (read === UNFINISHED) return 0
     if (isBreak(read)) return lengthOf(read)
@@ -57,10 +60,9 @@ export class FormWalk {
       const byte = this.#bytes[at]
       if (byte === undefined) return this.#ended(next)
       if (kind !== 'fixed' && startsEscape(byte)) {
-        const ways = this.#ways(at, next)
-        const [way] = ways
-        if (way === undefined) return MISMATCH
-        if (ways.length > 1 || way === UNFINISHED) return this.#either(ways, at, next, pieces)
+        const way = this.#way(at, next)
+        if (way === MISMATCH) return MISMATCH
+        if (way === UNFINISHED || way === MANY) return this.#either(at, next, pieces)
         if (way > 0) pieces?.push(at, at + way)
         if (way > 0) next++
         at += Math.abs(way)
@@ -77,26 +79,48 @@ export class FormWalk {
     return at
   }
 
-  /** How long what stands here can be: the next character, or below zero a break before it; or it is not all there. */
+  /** How long what stands here is: the next character, or below zero a break before it. It may be neither, both, or not all there. */
+  #way(at: number, next: number): number {
+    const wanted = this.#form.bytes[next]
+    let way = this.#bytes[at] === wanted ? 1 : MISMATCH
+    let before = reading(this.#bytes[at] as number, 1)
+    for (let level = 1; level <= LEVELS; level++) {
+      if (!begins(this.#bytes, valueOf(before), at + lengthOf(before), LEVELS)) return way
+      const read = readAt(this.#bytes, at, level)
+      if (read === UNFINISHED) return UNFINISHED
+      if (read === before) continue
+      before = read
+      const one = this.#lengthAs(read, wanted, next)
+      if (one !== MISMATCH && way !== MISMATCH) return MANY
+      if (one !== MISMATCH) way = one
+    }
+    return way
+  }
+
+  #lengthAs(read: number, wanted: number | undefined, next: number): number {
+    if (valueOf(read) === wanted) return lengthOf(read)
+    const breaks = valueOf(read) === SOFT_BREAK || (this.#form.kind === 'packed' && isLineBreak(valueOf(read)))
+    return breaks && next > 0 ? -lengthOf(read) : MISMATCH
+  }
+
+  /** All that `way` could be. */
   #ways(at: number, next: number): number[] {
     const wanted = this.#form.bytes[next]
     const ways = new Set(this.#bytes[at] === wanted ? [1] : [])
     for (let level = 1; level <= LEVELS; level++) {
       const read = readAt(this.#bytes, at, level)
       if (read === UNFINISHED) return [...ways, UNFINISHED]
-      const value = valueOf(read)
-      if (value === wanted) ways.add(lengthOf(read))
-      else if (next > 0 && (value === SOFT_BREAK || (this.#form.kind === 'packed' && isLineBreak(value))))
-        ways.add(-lengthOf(read))
+      const one = this.#lengthAs(read, wanted, next)
+      if (one !== MISMATCH) ways.add(one)
     }
     return [...ways]
   }
 
   /** A `%` may stand for itself or begin an escape. */
-  #either(ways: readonly number[], at: number, next: number, pieces: number[] | null): number {
+  #either(at: number, next: number, pieces: number[] | null): number {
     const mark = pieces?.length ?? 0
     let unfinished = false
-    for (const way of ways) {
+    for (const way of this.#ways(at, next)) {
       if (way > 0) pieces?.splice(mark, Infinity, at, at + way)
       else pieces?.splice(mark)
       const end =

@@ -25,7 +25,7 @@ export class PlaceholderWatch {
     this.#refuse(this.#madeForNames, Buffer.from(name.toLowerCase(), 'latin1'), 'the name of a header')
   }
 
-  /** Of a stream, however it is cut. It throws before anything of a placeholder is passed on. */
+  /** Of a stream, however it is cut. It throws before more of a placeholder is passed on than its first few characters. */
   stream(where: string): Filter {
     const tail = new StreamTail()
     return {

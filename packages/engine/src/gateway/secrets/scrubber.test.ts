@@ -68,8 +68,6 @@ const encodings: readonly (readonly [string, (secret: string) => string])[] = [
   ['percent three times', (secret) => encodeURIComponent(encodeURIComponent(encodeURIComponent(secret)))],
   ['quoted-printable', (secret) => lines(secret, 9, '=\r\n').replaceAll(/[^A-Za-z0-9_=\r\n]/g, quotedPrintable)],
   ['UTF-16 the other way', (secret) => Buffer.from(secret, 'utf16le').swap16().toString('latin1')],
-  ['UTF-32', (secret) => Array.from(secret, (one) => `${one}\0\0\0`).join('')],
-  ['UTF-32 the other way', (secret) => Array.from(secret, (one) => `\0\0\0${one}`).join('')],
 ]
 
 function lines(text: string, width: number, between: string): string {
@@ -181,15 +179,18 @@ describe('the scrubber', () => {
     expect(throughStream(text, [text.length - 3]).toString('latin1')).not.toContain(encode(value).slice(9))
   })
 
-  it('a line that ends like the beginning of a secret does not wait, and the secret is gone all the same', () => {
-    const encoded = Buffer.from(value).toString('base64')
-    const [first, rest] = [encoded.slice(0, 2), encoded.slice(2)]
-    const stream = scrubber.stream()
-    expect(stream.write(Buffer.from(`data: ${first}\n\n`)).toString()).toBe(`data: ${first}\n\n`)
-    const out = Buffer.concat([stream.write(Buffer.from(`${rest}\n`)), stream.end()]).toString()
-    expect(out).not.toContain(rest.slice(0, 8))
-    expect(out).toHaveLength(rest.length + 1)
-  })
+  it.each(['\n\n', ''])(
+    'what ends like the beginning of a secret does not wait, and the secret is gone all the same: %j',
+    (end) => {
+      const encoded = Buffer.from(value).toString('base64')
+      const [first, rest] = [encoded.slice(0, 2), encoded.slice(2)]
+      const stream = scrubber.stream()
+      expect(stream.write(Buffer.from(`data: ${first}${end}`)).toString()).toBe(`data: ${first}${end}`)
+      const out = Buffer.concat([stream.write(Buffer.from(`${rest}\n`)), stream.end()]).toString()
+      expect(out).not.toContain(rest.slice(0, 8))
+      expect(out).toHaveLength(rest.length + 1)
+    },
+  )
 
   it('headers', () => {
     expect(scrubber.text(`token=${value}; x`)).toBe(`token=${placeholder}; x`)

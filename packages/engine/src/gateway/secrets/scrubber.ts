@@ -37,7 +37,7 @@ export class Scrubber {
     return scrubbed
   }
 
-  /** Of a stream, however it is cut. Bytes that could be the beginning of a secret wait for what follows. */
+  /** Of a stream, however it is cut. Bytes that could be the beginning of a secret wait for what follows, but for the first few characters. */
   stream(): { write(chunk: Buffer): Buffer; end(): Buffer } {
     const tail = new StreamTail()
     return {
