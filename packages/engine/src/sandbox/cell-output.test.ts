@@ -33,6 +33,17 @@ describe('what a cell prints and shows', () => {
     expect(order).toBe('before ä\n*after\n*')
   })
 
+  it('is told at once, but for what may be the beginning of a mark', () => {
+    const told: string[] = []
+    const cell = new CellOutput(MARK, 1000, (event) => void (event.type === 'output' && told.push(event.text)))
+    const add = (text: string): void => {
+      cell.add({ stream: 'stdout', data: Buffer.from(text), offset: 0, dropped: 0 })
+    }
+    for (const text of ['x', 'ab\x1e', 'no mark', `\x1e${MARK.slice(0, 1)}`, 'other', `\x1e${MARK.slice(0, 1)}`])
+      add(text)
+    expect(told).toEqual(['x', 'ab', '\x1eno mark', `\x1e${MARK.slice(0, 1)}other`])
+  })
+
   it('is cut at its limit, and the answer still comes', () => {
     const { result } = gather(`${shown({ a: 'x'.repeat(500) })}${shown({ b: 'y'.repeat(500) })}printed${answer}`, {
       limit: 800,

@@ -95,7 +95,7 @@ class MarkedStream {
     while (this.answer === null) {
       if (!this.#marked) {
         const at = this.#pending.indexOf(mark)
-        const safe = at === -1 ? Math.max(0, this.#pending.length - mark.length + 1) : at
+        const safe = at === -1 ? beginningOf(mark, this.#pending) : at
         this.#keep(this.#pending.subarray(0, safe), limit, told)
         this.#pending = this.#pending.subarray(at === -1 ? safe : at + mark.length)
         if (at === -1) break
@@ -150,4 +150,12 @@ function parseJson(text: string): unknown {
   } catch {
     return null
   }
+}
+
+/** Where the rest of this is the beginning of a mark; its end when it is not. */
+function beginningOf(mark: Buffer, data: Buffer): number {
+  for (let at = Math.max(0, data.length - mark.length + 1); at < data.length; at++) {
+    if (data.subarray(at).equals(mark.subarray(0, data.length - at))) return at
+  }
+  return data.length
 }
