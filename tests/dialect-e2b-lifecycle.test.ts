@@ -78,6 +78,37 @@ describe('the life of sandboxes', () => {
     expect(await made.kill()).toBe(true)
   })
 
+  test('keeps what it is at its end in forks, and through other APIs', async () => {
+    const lifecycle = { onTimeout: 'pause' } as const
+    const made = await Sandbox.create('host', { metadata, timeoutMs: 600_000, lifecycle })
+    const seconds = async (id: string): Promise<number> =>
+      Math.round(((await Sandbox.getInfo(id)).endAt.getTime() - Date.now()) / 1000)
+    const state = async (id: string): Promise<string> => (await Sandbox.getInfo(id)).state
+    const [child, brief] = [
+      ...(await Sandbox.fork(made.sandboxId, { timeoutMs: 60_000 })),
+      ...(await Sandbox.fork(made.sandboxId, { timeoutMs: 1000 })),
+    ] as Sandbox[]
+    expect(await seconds(child?.sandboxId ?? '')).toBeGreaterThan(50)
+    expect(await seconds(child?.sandboxId ?? '')).toBeLessThanOrEqual(60)
+    await expect.poll(async () => await state(brief?.sandboxId ?? ''), { timeout: 10_000 }).toBe('paused')
+    // A fork that the native API makes has the end that is given there, or that of its parent.
+    const native = await server.native.get(made.sandboxId.replace(/^sb/, 'sb_'))
+    const { children } = await native.fork(1, { ttlMs: 60_000 })
+    const own = (children[0]?.id ?? '').replace('_', '')
+    expect(await seconds(own)).toBeGreaterThan(50)
+    expect(await seconds(own)).toBeLessThanOrEqual(60)
+    await made.setTimeout(3000)
+    const heir = ((await native.fork(1)).children[0]?.id ?? '').replace('_', '')
+    await expect.poll(async () => await state(heir), { timeout: 10_000 }).toBe('paused')
+    // Whoever wakes it: its time goes on, and it is paused when that is over.
+    await expect.poll(async () => await state(made.sandboxId), { timeout: 10_000 }).toBe('paused')
+    await native.exec(['true'])
+    await expect.poll(async () => await seconds(made.sandboxId), { timeout: 10_000 }).toBeLessThanOrEqual(600)
+    await native.renew(60_000)
+    expect(await seconds(made.sandboxId)).toBeLessThanOrEqual(60)
+    for (const id of [made.sandboxId, own, heir, child?.sandboxId ?? '', brief?.sandboxId ?? '']) await Sandbox.kill(id)
+  })
+
   test('keeps the disk alone where that is asked for', async () => {
     const made = await Sandbox.create('host', { metadata, timeoutMs: 60_000 })
     await made.files.write('kept', 'x')

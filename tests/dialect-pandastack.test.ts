@@ -37,6 +37,8 @@ describe.each(['process', 'gvisor'])("the vendor's package on %s", (rung) => {
     await expect(sandbox.exec('sleep 60', { timeoutSeconds: 1 })).rejects.toBeInstanceOf(SandboxTimeout)
     expect((await sandbox.runCode('print(6 * 7)', 'python')).stdout).toBe('42\n')
     expect((await sandbox.exec('mkdir -p /workspace/made && whoami')).stdout).toBe('root\n')
+    // As long as the call says, which is longer than a sandbox of the native API would allow.
+    expect((await sandbox.exec('echo long', { timeoutSeconds: 900 })).stdout).toBe('long\n')
     await expect(sandbox.exec('')).rejects.toBeInstanceOf(BadRequestError)
   })
 
@@ -57,7 +59,17 @@ describe.each(['process', 'gvisor'])("the vendor's package on %s", (rung) => {
     expect(stdout).toBe('20\n')
     expect(results[0]?.text).toBe('21')
     expect((await context.runCode('1 / 0')).error).toContain('ZeroDivisionError')
+    const running = async (): Promise<number> =>
+      (await (await server.client().get(sandbox.id)).processes()).filter(({ exit }) => exit === null).length
+    const before = await running()
     await context.close()
+    expect(await running()).toBe(before - 1)
+    const busy = await sandbox.createCodeContext()
+    const cell = busy.runCode('import time\ntime.sleep(600)').catch((error: Error) => error)
+    await expect.poll(running).toBe(before)
+    await busy.close()
+    expect(await cell).toBeInstanceOf(Error)
+    await expect.poll(running).toBe(before - 1)
   })
 
   test('works with files', async () => {

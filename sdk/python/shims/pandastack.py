@@ -14,6 +14,9 @@ from hearth.sandbox import TEMPLATES
 
 __all__ = ["Client", "CommandError", "HearthError", "PandastackError", "Sandbox", "set_default_client"]
 
+# A command may run as long as its call says, or as its sandbox: a week at the most.
+LIMITS = {"wallTimeMs": 7 * 24 * 3_600_000}
+
 _default_client = None
 
 
@@ -46,7 +49,7 @@ class Sandbox(hearth.Sandbox):
     def create(cls, template="ubuntu-24.04", client=None, **options):
         root = {} if "from_snapshot" in options else _root(template)
         # The vendor's commands are root's: programs make directories wherever they like.
-        return super().create(client=client or _client(), **{"user": "root", **root, **_reach(), **options})
+        return super().create(client=client or _client(), **{"user": "root", "limits": LIMITS, **root, **_reach(), **options})
 
     @classmethod
     def get(cls, sandbox_id, client=None):

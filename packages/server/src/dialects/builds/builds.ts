@@ -226,7 +226,7 @@ function requestOf(build: TemplateBuild, recipe: Recipe, place: Place): CreateSa
   return {
     ...recipe.root,
     ...recipe.rung,
-    limits: build.limits,
+    limits: { ...build.limits, wallTimeMs: BUILD_MS },
     ttlMs: BUILD_MS,
     env: { ...place.env },
     ...(place.workdir === null ? {} : { workdir: place.workdir }),

@@ -55,6 +55,8 @@ export function e2bDialect(options: E2bOptions, state: E2bState): DialectListeni
   return { name: 'e2b', port, optional, open: (context) => new E2bDialect(context, options, state) }
 }
 
+const ENDS = new Set(['sandbox.stopped', 'sandbox.expired', 'sandbox.failed', 'sandbox.deleted'])
+
 class E2bDialect implements Dialect {
   readonly #e2b: E2b
   readonly #domains: readonly string[]
@@ -65,7 +67,17 @@ class E2bDialect implements Dialect {
     const { secret, sandboxes, webhooks } = state
     const delivering = { webhooks, sandboxes, events: services.events, logger: services.logger }
     const delivery = new WebhookDelivery(delivering, options.webhooks ?? {})
-    state.onEvents((events) => delivery.take(events))
+    const pauses = new AutoPauses({
+      plane: services.controlPlane,
+      logger: services.logger,
+      sandboxes,
+      events: services.events,
+    })
+    state.onEvents((events) => {
+      delivery.take(events)
+      pauses.take(events)
+      this.#remember(events)
+    })
     const users = new Users()
     this.#domains = [...(domain === undefined ? [] : [domain.toLowerCase().replace(/:\d+$/, '')]), 'localhost']
     this.#e2b = {
@@ -73,7 +85,7 @@ class E2bDialect implements Dialect {
       operations,
       sandboxes,
       tokens: new AccessTokens(secret),
-      pauses: new AutoPauses(services.controlPlane, services.logger),
+      pauses,
       policy: state.policy,
       builds: state.builds,
       roots: state.roots,
@@ -89,7 +101,7 @@ class E2bDialect implements Dialect {
       webhookNetworks: options.webhooks?.networks ?? [],
       domain: () => domain ?? `localhost:${address().port}`,
     }
-    void this.#e2b.pauses.resume(sandboxes)
+    void pauses.resume()
   }
 
   request(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
@@ -108,6 +120,16 @@ class E2bDialect implements Dialect {
   async close(): Promise<void> {
     this.#e2b.pauses.close()
     await this.#e2b.delivery.close()
+  }
+
+  /** What is known of a sandbox goes with it; what is known of its processes, with them. */
+  #remember(events: readonly StoredEvent[]): void {
+    const { interpreters, started, watchers } = this.#e2b
+    for (const { type, sandboxId, data } of events) {
+      if (sandboxId === null) continue
+      if (type === 'sandbox.woken' && data['memory'] !== true) interpreters.rebooted(sandboxId)
+      if (ENDS.has(type)) for (const known of [interpreters, started, watchers]) known.forget(sandboxId)
+    }
   }
 
   #target(incoming: IncomingMessage): Target | HearthError | null {

@@ -1,6 +1,7 @@
 import { HearthError, type ExecResult } from '@hearth/contract'
 import { constants } from 'node:os'
 import { z } from 'zod'
+import { endInterpreter } from '../end-interpreter.ts'
 import { ResponseWriter } from '../../http/streams/response-writer.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
 
@@ -87,16 +88,19 @@ async function listSessions(call: Call): Promise<Answer> {
 }
 
 async function closeSession(call: Call): Promise<Answer> {
-  await call.plane.get(call.caller, call.sandboxId)
-  call.sessions.close(call.parameter('session'), call.sandboxId)
+  const { state } = await call.plane.get(call.caller, call.sandboxId)
+  const { id } = call.sessions.get(call.parameter('session'), call.sandboxId)
+  const begun = call.sessions.close(id, call.sandboxId)
+  // A sandbox that sleeps is not woken for it.
+  if (begun && state === 'running') await call.inside((sandbox) => endInterpreter(sandbox, 'python', id))
   return { status: 204 }
 }
 
 async function runCode(call: Call): Promise<Answer> {
   const { code, timeout_ms } = await call.body(runSchema)
   await call.plane.get(call.caller, call.sandboxId)
-  const { id } = call.sessions.get(call.parameter('session'), call.sandboxId)
-  const { signal } = call.operation
+  const { id, stop } = call.sessions.begin(call.parameter('session'), call.sandboxId)
+  const signal = AbortSignal.any([call.operation.signal, stop.signal])
   const options = { context: id, signal, ...(timeout_ms ? { timeoutMs: timeout_ms } : {}) }
   const result = await call.inside((sandbox) => sandbox.runCode(code, options))
   if (result.timedOut) throw timedOut('the cell', result.durationMs)

@@ -1,6 +1,7 @@
 import { BOUNDS, HearthError, type CreateSandbox, type SandboxView } from '@hearth/contract'
 import { z } from 'zod'
 import { requireScope } from '../../http/access/scopes.ts'
+import { LONGEST_COMMAND_MS } from '../command-time.ts'
 import { reachOf } from '../network-choice.ts'
 import { rungOf } from '../rung-choice.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
@@ -56,6 +57,7 @@ async function create(call: Call): Promise<Answer> {
     ...(body.ttl_seconds ? { ttlMs: Math.max(1000, Math.ceil(body.ttl_seconds * 1000)) } : {}),
     ...(body.persistent === true && !body.ttl_seconds ? { persistent: true } : {}),
     ...mountsOf(body.volumes ?? []),
+    limits: { wallTimeMs: LONGEST_COMMAND_MS },
     // The vendor's commands are root's: programs make directories wherever they like.
     user: 'root',
     metadata: { ...body.metadata, [TEMPLATE_KEY]: asked },

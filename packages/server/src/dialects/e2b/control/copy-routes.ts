@@ -1,12 +1,13 @@
 import { BOUNDS, HearthError, type SnapshotInfo } from '@hearth/contract'
 import { z } from 'zod'
 import { fromE2bId } from '../ids.ts'
+import { MARK_KEY, markOf, writeMark } from '../mark.ts'
 import type { Answer, Call, Route } from './call.ts'
 import { timeoutSchema } from './create.ts'
 import { isThere } from '../builds/tag-routes.ts'
 import { parseTemplateName } from '../../builds/template-name.ts'
 import { snapshotOf } from './templates.ts'
-import { reachableSandbox } from './views.ts'
+import { PAUSED_MS, reachableSandbox } from './views.ts'
 
 const DEFAULT_FORK_TIMEOUT = 15
 
@@ -39,9 +40,14 @@ export const COPY_ROUTES: readonly Route[] = [
 async function fork(call: Call): Promise<Answer> {
   const { count, timeout } = await call.body(forkSchema)
   const { caller, e2b, operation, plane } = call
-  const request = { count: count ?? 1, ttlMs: Math.max(1, timeout ?? DEFAULT_FORK_TIMEOUT) * 1000 }
+  const seconds = Math.max(1, timeout ?? DEFAULT_FORK_TIMEOUT)
+  const mark = markOf(await plane.get(caller, call.sandboxId))
+  const later = mark?.autoPause === true ? PAUSED_MS : 0
+  const metadata = mark === null ? {} : { [MARK_KEY]: writeMark({ ...mark, timeout: seconds }) }
+  const request = { count: count ?? 1, ttlMs: seconds * 1000 + later, metadata }
   const keyed = { idempotencyKey: null, signal: operation.signal }
   const { children } = await plane.copies.fork(caller, call.sandboxId, request, keyed)
+  for (const view of children) e2b.pauses.watch(caller.tenantId, view)
   return { status: 201, json: children.map((view) => ({ sandbox: reachableSandbox(e2b, caller, view) })) }
 }
 

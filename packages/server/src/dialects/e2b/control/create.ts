@@ -1,6 +1,7 @@
 import { BOUNDS, environmentSchema, HearthError, type CreateSandbox } from '@hearth/contract'
 import { z } from 'zod'
 import { unsupported } from '../failures.ts'
+import { LONGEST_COMMAND_MS } from '../../command-time.ts'
 import { reachOf } from '../../network-choice.ts'
 import { rungOf } from '../../rung-choice.ts'
 import { MARK_KEY, refuseMark, writeMark } from '../mark.ts'
@@ -46,6 +47,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
     ...root,
     ...rungOf(body.metadata ?? {}),
     ...reachOf(body.metadata ?? {}, e2b.policy, policyOf(body.network ?? null, body.allow_internet_access ?? null)),
+    limits: { wallTimeMs: LONGEST_COMMAND_MS },
     ttlMs: Math.max(1000, seconds * 1000) + (body.autoPause === true ? PAUSED_MS : 0),
     metadata: { ...body.metadata, [MARK_KEY]: markOf(body, seconds) },
     ...(body.envVars ? { env: body.envVars } : {}),

@@ -61,10 +61,13 @@ async function resumeSandbox(call: Call): Promise<Answer> {
 /** Its time is extended, never cut. */
 async function connect(call: Call, seconds: number, memory: boolean): Promise<Answer> {
   const { caller, e2b, plane } = call
-  let view = await living(call)
-  const paused = isPaused(view)
-  if (paused) view = await wakeUp(plane, caller, view, memory)
-  if (paused || endOf(view) < Date.now() + seconds * 1000) view = await endAfter(plane, caller, view, seconds * 1000)
+  const before = await living(call)
+  const paused = isPaused(before)
+  const view = await e2b.pauses.waking(before.id, async () => {
+    const awake = paused ? await wakeUp(plane, caller, before, memory) : before
+    const isLonger = !paused && endOf(awake) >= Date.now() + seconds * 1000
+    return isLonger ? awake : await endAfter(plane, caller, awake, seconds * 1000)
+  })
   e2b.pauses.watch(caller.tenantId, view)
   return { status: paused ? 201 : 200, json: reachableSandbox(e2b, caller, view) }
 }

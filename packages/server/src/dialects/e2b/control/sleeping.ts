@@ -30,6 +30,14 @@ async function hibernated(plane: ControlPlane, caller: Caller, { id }: SandboxVi
   }
 }
 
+/** One that a request woke, or another API, runs for at least this long before its time is over again. */
+const RESUMED_MS = 300_000
+
+/** How long it runs that was woken without a time of its own: as long as it was given when it was made. */
+export function resumedMs(view: Pick<SandboxView, 'metadata'>): number {
+  return Math.max(RESUMED_MS, (markOf(view)?.timeout ?? 0) * 1000)
+}
+
 /** E2B's resume; without memory it boots anew from its disk. */
 export async function wakeUp(
   plane: ControlPlane,

@@ -22,11 +22,18 @@ export function isPaused({ state }: Pick<SandboxView, 'state'>): boolean {
   return PAUSED_STATES.includes(state)
 }
 
+export type Timed = Pick<SandboxView, 'state' | 'createdAt' | 'expiresAt' | 'metadata'>
+
 /** When its time is over: then it ends, or is paused. */
-export function endOf(view: Pick<SandboxView, 'state' | 'expiresAt' | 'metadata'>): number {
+export function endOf(view: Timed): number {
   if (view.expiresAt === null) return Date.now() + BOUNDS.maximumTtlMs
-  const deadline = Date.parse(view.expiresAt)
-  return markOf(view)?.autoPause === true && !isPaused(view) ? deadline - PAUSED_MS : deadline
+  return Date.parse(view.expiresAt) - (isToBePaused(view) ? PAUSED_MS : 0)
+}
+
+/** Not one whose deadline was set through another API, without the time for being paused: then it ends, as it was asked for there. */
+function isToBePaused(view: Timed): boolean {
+  if (markOf(view)?.autoPause !== true || isPaused(view) || view.expiresAt === null) return false
+  return Date.parse(view.expiresAt) - PAUSED_MS >= Date.parse(view.createdAt)
 }
 
 /** As it is listed. */

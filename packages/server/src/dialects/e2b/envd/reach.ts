@@ -2,13 +2,10 @@ import { HearthError } from '@hearth/contract'
 import type { SandboxUse } from '../../../control-plane.ts'
 import type { Operation } from '../../../http/operation.ts'
 import type { SandboxAccess } from '../access/sandbox-access.ts'
-import { endAfter } from '../control/sleeping.ts'
+import { endAfter, resumedMs } from '../control/sleeping.ts'
 import { isPaused, RUNNING_STATES } from '../control/views.ts'
 import type { E2b } from '../e2b.ts'
 import { markOf } from '../mark.ts'
-
-/** One that a request woke runs for at least this long before it is paused again, or for as long as it was given when it was made. */
-const RESUMED_MS = 300_000
 
 /** The sandbox, awake. One that is paused is woken only when it was made so; to everybody else it is not there. */
 export async function reach(e2b: E2b, { caller, sandbox }: SandboxAccess, operation: Operation): Promise<SandboxUse> {
@@ -18,11 +15,12 @@ export async function reach(e2b: E2b, { caller, sandbox }: SandboxAccess, operat
   if (isPaused(view)) {
     const mark = markOf(view)
     if (mark?.autoResume !== true) throw notRunning()
-    const use = await plane.use(caller, sandbox)
-    const milliseconds = Math.max(RESUMED_MS, (mark.timeout ?? 0) * 1000)
-    const renewed = await endAfter(plane, caller, { ...view, state: 'running' }, milliseconds)
-    e2b.pauses.watch(caller.tenantId, renewed)
-    return use
+    return await e2b.pauses.waking(sandbox, async () => {
+      const use = await plane.use(caller, sandbox)
+      const renewed = await endAfter(plane, caller, { ...view, state: 'running' }, resumedMs(view))
+      e2b.pauses.watch(caller.tenantId, renewed)
+      return use
+    })
   }
   if (!RUNNING_STATES.includes(view.state)) throw notRunning()
   return await plane.use(caller, sandbox)

@@ -1,5 +1,6 @@
 import { HearthError, type Process, type ProcessInfo, type Sandbox } from '@hearth/contract'
 import type { Message } from '../connect/messages.ts'
+import { PerSandbox } from '../per-sandbox.ts'
 
 const MOST_REMEMBERED = 1000
 
@@ -12,20 +13,23 @@ interface Started {
 
 /** What Hearth does not keep about processes: their tags and how they were asked for. They are gone after a restart. */
 export class StartedProcesses {
-  readonly #sandboxes = new WeakMap<Sandbox, Map<number, Started>>()
+  readonly #sandboxes = new PerSandbox(() => new Map<number, Started>())
 
   add(sandbox: Sandbox, process: Process, request: Message<'StartRequest'>): void {
     const { process: config, tag, pty } = request
     if (config === undefined) return
-    const known = this.#sandboxes.get(sandbox) ?? new Map<number, Started>()
-    this.#sandboxes.set(sandbox, known)
+    const known = this.#sandboxes.of(sandbox)
     known.set(process.id, { id: process.id, tag, terminal: pty !== undefined, config })
     const [oldest] = known.keys()
     if (known.size > MOST_REMEMBERED && oldest !== undefined) known.delete(oldest)
   }
 
   get(sandbox: Sandbox, id: number): Started | null {
-    return this.#sandboxes.get(sandbox)?.get(id) ?? null
+    return this.#sandboxes.get(sandbox.id)?.get(id) ?? null
+  }
+
+  forget(id: string): void {
+    this.#sandboxes.forget(id)
   }
 
   /** The number of the process that runs, or ran last, under a process id or a tag. */

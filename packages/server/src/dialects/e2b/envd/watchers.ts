@@ -3,6 +3,7 @@ import { posix } from 'node:path'
 import { asHearthError } from '../../../http/failures.ts'
 import type { Draft } from '../connect/messages.ts'
 import { statEntry } from './entries.ts'
+import { PerSandbox } from '../per-sandbox.ts'
 import type { Users } from './users.ts'
 
 /** Per sandbox: more polled watchers are refused, and one with more events that nobody has fetched has failed. */
@@ -27,15 +28,14 @@ export interface Watched {
 /** Watches that are polled, for clients that cannot hold a stream open. */
 export class Watchers {
   readonly #users: Users
-  readonly #sandboxes = new WeakMap<Sandbox, Map<string, Watcher>>()
+  readonly #sandboxes = new PerSandbox(() => new Map<string, Watcher>())
 
   constructor(users: Users) {
     this.#users = users
   }
 
   create(sandbox: Sandbox, changes: Changes, watched: Watched): string {
-    const known = this.#sandboxes.get(sandbox) ?? new Map<string, Watcher>()
-    this.#sandboxes.set(sandbox, known)
+    const known = this.#sandboxes.of(sandbox)
     if (known.size >= MOST_WATCHERS) {
       throw new HearthError('too_many', `a sandbox has at most ${MOST_WATCHERS} polled watchers`)
     }
@@ -54,18 +54,22 @@ export class Watchers {
     const { events, failure } = watcher
     watcher.events = []
     if (failure === null || events.length > 0) return events
-    this.#sandboxes.get(sandbox)?.delete(id)
+    this.#sandboxes.get(sandbox.id)?.delete(id)
     throw failure
   }
 
   async remove(sandbox: Sandbox, id: string): Promise<void> {
     const { changes } = this.#require(sandbox, id)
-    this.#sandboxes.get(sandbox)?.delete(id)
+    this.#sandboxes.get(sandbox.id)?.delete(id)
     await changes[Symbol.asyncDispose]()
   }
 
+  forget(id: string): void {
+    this.#sandboxes.forget(id)
+  }
+
   #require(sandbox: Sandbox, id: string): Watcher {
-    const watcher = this.#sandboxes.get(sandbox)?.get(id)
+    const watcher = this.#sandboxes.get(sandbox.id)?.get(id)
     if (watcher !== undefined) return watcher
     throw new HearthError('not_found', `watcher with id ${id.slice(0, 64)} not found`)
   }
@@ -78,6 +82,8 @@ export class Watchers {
       watcher.events.push(...told)
       if (watcher.events.length >= MOST_EVENTS) throw missed()
     }
+    // A sandbox that sleeps ends what watches it; one that nobody needs any more is not asked.
+    throw new HearthError('watch_failed', 'watcher error: the sandbox was paused meanwhile; watch anew')
   }
 }
 

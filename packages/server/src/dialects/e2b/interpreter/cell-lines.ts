@@ -62,6 +62,13 @@ export class CellLines {
     this.send({ type: 'result', ...result, extra, is_main_result: main })
   }
 
+  /** After what was said already. */
+  async reset(): Promise<void> {
+    clearInterval(this.#keepalives)
+    await this.#writing
+    this.#outgoing.destroy()
+  }
+
   async end(): Promise<void> {
     this.send({ type: 'end_of_execution' })
     clearInterval(this.#keepalives)

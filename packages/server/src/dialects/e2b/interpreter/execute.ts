@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
 import { HearthError, type CodeEvent, type CodeResult, type Sandbox } from '@hearth/contract'
 import type { HttpLimits } from '../../../http/limits.ts'
+import { LONGEST_COMMAND_MS } from '../../command-time.ts'
 import type { Operation } from '../../../http/operation.ts'
 import { CellLines } from './cell-lines.ts'
 import type { Context } from './interpreters.ts'
@@ -15,11 +16,13 @@ export interface Execution {
   readonly outgoing: ServerResponse
   readonly operation: Operation
   readonly sandbox: Sandbox
+  /** Whether the sandbox is still there. */
+  readonly isAlive: () => Promise<boolean>
 }
 
 /** Runs a cell and tells what it prints and shows as lines of JSON, while it does so. */
 export async function execute(
-  { outgoing, operation, sandbox }: Execution,
+  { outgoing, operation, sandbox, isAlive }: Execution,
   limits: HttpLimits,
   context: Context,
   source: string,
@@ -33,18 +36,28 @@ export async function execute(
   try {
     await context.inTurn(async () => {
       lines.send({ type: 'number_of_executions', execution_count: ++context.executions })
-      tell(lines, context, await runCell(sandbox, context, cell))
+      const result = await runCell(sandbox, context, cell)
+      if (result.error?.name === 'InterpreterEnded' && !(await isAlive())) {
+        throw new HearthError('sandbox_ended', 'the sandbox ended while the cell ran')
+      }
+      tell(lines, context, result)
     })
   } catch (error) {
     const failure = operation.failed(error)
+    // A cell that has lost its sandbox has no result, and clients take a stream that breaks off, and nothing else, as a sign of it.
+    if (isLost(failure)) return await lines.reset()
     // A client that has gone is told nothing; one whose context was ended meanwhile is.
     context.placed = false
     const name = failure.code === 'capability_unsupported' ? 'InterpreterNotFound' : 'ContextRestarting'
     lines.send({ type: 'error', name, value: failure.message, traceback: '' })
   } finally {
     end()
-    await lines.end()
   }
+  await lines.end()
+}
+
+function isLost({ code }: HearthError): boolean {
+  return code === 'sandbox_ended' || code === 'sandbox_not_found' || code === 'link_lost'
 }
 
 interface Cell {
@@ -64,7 +77,7 @@ async function runCell(sandbox: Sandbox, context: Context, cell: Cell): Promise<
   try {
     if (before !== null) await sandbox.runCode(before, { ...options, signal })
     context.placed = true
-    const result = await sandbox.runCode(code, { ...options, signal, onEvent })
+    const result = await sandbox.runCode(code, { ...options, timeoutMs: LONGEST_COMMAND_MS, signal, onEvent })
     ended = result.error?.name === 'InterpreterEnded'
     return result
   } finally {

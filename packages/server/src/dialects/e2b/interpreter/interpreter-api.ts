@@ -6,6 +6,7 @@ import { readWhole } from '../../../http/bodies/read-body.ts'
 import type { Operation } from '../../../http/operation.ts'
 import { tokenAccess, trafficAccess, type SandboxAccess } from '../access/sandbox-access.ts'
 import type { E2b } from '../e2b.ts'
+import { PAUSED_STATES, RUNNING_STATES } from '../control/views.ts'
 import { reach } from '../envd/reach.ts'
 import { sendJson } from '../../answers.ts'
 import { e2bStatus } from '../failures.ts'
@@ -33,7 +34,14 @@ export async function handleInterpreter(
   const access = await accessOf(e2b, incoming, operation, target)
   using use = await reach(e2b, access, operation)
   try {
-    await route({ e2b, incoming, outgoing, operation, sandbox: use.sandbox })
+    await route({
+      e2b,
+      incoming,
+      outgoing,
+      operation,
+      sandbox: use.sandbox,
+      isAlive: () => isAlive(e2b, access.sandbox),
+    })
   } catch (error) {
     const failure = operation.failed(error)
     if (outgoing.headersSent) return void outgoing.destroy()
@@ -92,6 +100,11 @@ async function route(call: Call): Promise<void> {
     default:
       throw new HearthError('not_found', 'there is nothing at this path')
   }
+}
+
+async function isAlive({ sandboxes }: E2b, id: string): Promise<boolean> {
+  const row = await sandboxes.find(id)
+  return row !== null && (RUNNING_STATES.includes(row.state) || PAUSED_STATES.includes(row.state))
 }
 
 async function run(call: Call): Promise<void> {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { HearthError, type CodeLanguage, type Sandbox } from '@hearth/contract'
+import { endInterpreter } from '../../end-interpreter.ts'
+import { PerSandbox } from '../per-sandbox.ts'
 
 /** A context as clients see it. */
 export interface CodeContextView {
@@ -23,15 +25,6 @@ const FULL_NAMES: Readonly<Record<string, string>> = { js: 'javascript', ts: 'ty
 
 const DEFAULT_CWD = '/home/user'
 const MOST_CONTEXTS = 64
-
-/** How an interpreter is told to end: what it held is gone, and the next cell starts another. */
-const END: Readonly<Record<CodeLanguage, string>> = {
-  python: 'import os\nos._exit(0)',
-  javascript: 'process.exit(0)',
-  bash: 'exit 0',
-  r: 'quit("no")',
-  java: 'System.exit(0);',
-}
 
 export class Context implements CodeContextView {
   readonly id: string
@@ -74,24 +67,28 @@ export class Context implements CodeContextView {
     return await mine
   }
 
-  async end(sandbox: Sandbox): Promise<void> {
-    for (const running of this.#running) running.abort(new HearthError('aborted', 'the context was restarted'))
+  begins(): void {
     this.placed = false
     this.executions = 0
-    await sandbox.runCode(END[this.interpreter], { language: this.interpreter, context: this.name })
+  }
+
+  async end(sandbox: Sandbox): Promise<void> {
+    for (const running of this.#running) running.abort(new HearthError('aborted', 'the context was restarted'))
+    this.begins()
+    await endInterpreter(sandbox, this.interpreter, this.name)
   }
 }
 
 /** The contexts of each sandbox. Two are there from the beginning; others are gone after a restart of the server. */
 export class Interpreters {
-  readonly #sandboxes = new WeakMap<Sandbox, Map<string, Context>>()
+  readonly #sandboxes = new PerSandbox(initialContexts)
 
   list(sandbox: Sandbox): readonly Context[] {
-    return [...this.#of(sandbox).values()]
+    return [...this.#sandboxes.of(sandbox).values()]
   }
 
   create(sandbox: Sandbox, language: string, cwd: string | null): Context {
-    const contexts = this.#of(sandbox)
+    const contexts = this.#sandboxes.of(sandbox)
     if (contexts.size >= MOST_CONTEXTS)
       throw new HearthError('too_many', `a sandbox has at most ${MOST_CONTEXTS} contexts`)
     const context = new Context(randomUUID(), language, cwd ?? DEFAULT_CWD)
@@ -100,7 +97,7 @@ export class Interpreters {
   }
 
   get(sandbox: Sandbox, id: string): Context {
-    const context = this.#of(sandbox).get(id)
+    const context = this.#sandboxes.of(sandbox).get(id)
     if (context !== undefined) return context
     throw new HearthError('not_found', `Context ${id.slice(0, 64)} not found`)
   }
@@ -108,7 +105,7 @@ export class Interpreters {
   /** The one in which code without a context runs. */
   default(sandbox: Sandbox, language: string): Context {
     const name = FULL_NAMES[language] ?? language
-    const contexts = this.#of(sandbox)
+    const contexts = this.#sandboxes.of(sandbox)
     const found = contexts.get(name) ?? new Context(name, name, DEFAULT_CWD)
     contexts.set(name, found)
     return found
@@ -116,17 +113,22 @@ export class Interpreters {
 
   async remove(sandbox: Sandbox, id: string): Promise<void> {
     const context = this.get(sandbox, id)
-    this.#of(sandbox).delete(id)
+    this.#sandboxes.of(sandbox).delete(id)
     await context.end(sandbox)
   }
 
-  #of(sandbox: Sandbox): Map<string, Context> {
-    const known = this.#sandboxes.get(sandbox)
-    if (known !== undefined) return known
-    const initial = new Map(['python', 'javascript'].map((name) => [name, new Context(name, name, DEFAULT_CWD)]))
-    this.#sandboxes.set(sandbox, initial)
-    return initial
+  /** Its processes are gone: contexts begin anew. */
+  rebooted(id: string): void {
+    for (const context of this.#sandboxes.get(id)?.values() ?? []) context.begins()
   }
+
+  forget(id: string): void {
+    this.#sandboxes.forget(id)
+  }
+}
+
+function initialContexts(): Map<string, Context> {
+  return new Map(['python', 'javascript'].map((name) => [name, new Context(name, name, DEFAULT_CWD)]))
 }
 
 function requireLanguage(language: string): CodeLanguage {
