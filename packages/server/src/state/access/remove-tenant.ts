@@ -1,7 +1,6 @@
 import { HearthError } from '@hearth/contract'
-import { atomically, inBatches, type Database, type Sources } from '../database/database.ts'
+import { atomically, inBatches, type Database } from '../database/database.ts'
 import { ALIVE_STATES } from '../lifecycle.ts'
-import { TenantRepository } from './tenants.ts'
 
 /** What a tenant may still hold on a host. */
 const HELD = ['sandboxes', 'snapshots', 'volumes', 'workspaces', 'repositories'] as const
@@ -22,10 +21,14 @@ const OWN = [
 const TOLD = ['events', 'event_chains', 'event_drops'] as const
 
 /** Removes a tenant with its keys, secrets, runs and events; `conflict` while it holds anything on a host. */
-export async function removeTenant(database: Database, sources: Sources, id: string): Promise<void> {
+export async function removeTenant(
+  database: Database,
+  id: string,
+  lock: (inside: Database) => Promise<unknown>,
+): Promise<void> {
   await atomically(database, async (inside) => {
     // Whatever is made for it takes this lock first, and then finds no tenant.
-    await new TenantRepository(inside, sources).lock(id)
+    await lock(inside)
     const held = await heldBy(inside, id)
     if (held.length > 0) {
       throw new HearthError('conflict', `the tenant still has ${held.join(', ')}`, {

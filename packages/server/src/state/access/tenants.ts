@@ -70,7 +70,7 @@ export class TenantRepository {
 
   /** With its keys, secrets, runs and events; `conflict` while it holds anything on a host. */
   async remove(id: string): Promise<void> {
-    await removeTenant(this.#database, this.#sources, id)
+    await removeTenant(this.#database, id, (inside) => new TenantRepository(inside, this.#sources).lock(id))
   }
 
   async setQuotas(id: string, change: Partial<Quotas>): Promise<Tenant> {
