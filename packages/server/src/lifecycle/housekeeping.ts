@@ -9,6 +9,7 @@ import { recordExits } from './recording-exits.ts'
 import { rearmPersistent, reconcile, takeUpAll } from './reconciling.ts'
 import { beginRecovery } from './recovering.ts'
 import { deleteSandbox } from './removing.ts'
+import { SecretChanges } from './renew-secret.ts'
 import { endOnSilentHosts, endWrittenOff } from './silent-hosts.ts'
 import { settleSnapshots } from './removing-snapshots.ts'
 
@@ -42,6 +43,7 @@ export class Housekeeping {
   readonly #timers: NodeJS.Timeout[] = []
   #round: Promise<void> = Promise.resolve()
   readonly #volumes: VolumeReconciliation
+  readonly #secrets: SecretChanges
   #busy = false
   #purgedAt = 0
   /** When others last heard of this host. */
@@ -61,6 +63,7 @@ export class Housekeeping {
       orphanVolumeMs: options.orphanVolumeMs ?? 24 * HOUR_MS,
     }
     this.#volumes = new VolumeReconciliation(context, this.#options.orphanVolumeMs)
+    this.#secrets = new SecretChanges(context)
   }
 
   start(): void {
@@ -97,6 +100,7 @@ export class Housekeeping {
     await this.#attempt('recovery', async () => (await beginRecovery(context)).finished)
     await this.#attempt('reconciliation', () => reconcile(context))
     await this.#attempt('taking up', () => takeUpAll(context))
+    await this.#attempt('secrets', () => this.#secrets.run())
     await this.#attempt('persistent deadlines', () => rearmPersistent(context))
     await this.#attempt('ended keys', () => endOrphans(context))
     await this.#attempt('ended sandboxes', () => this.#removeEnded())
