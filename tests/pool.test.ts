@@ -13,7 +13,8 @@ import { describeEachRung, templateFor, type AvailableStep } from './support/lad
 vi.stubEnv('HEARTH_POOL', '')
 const hearth = new Hearth({ pool: { perShape: 2, quietMs: 0 } })
 
-const POLICY = { allow: [{ name: 'allowed.test' }] }
+/** With an authority, which is made for the sandbox and not for the machine that waits. */
+const POLICY = { allow: [{ name: 'allowed.test', methods: ['GET' as const] }] }
 
 /** Two that come from the pool, and how they were asked for. */
 async function claimTwo(step: AvailableStep): Promise<[EmbeddedSandbox, EmbeddedSandbox]> {

@@ -95,7 +95,7 @@ export class Launcher {
     const outfit = await network.outfit()
     const claimed = await this.#owner.pool.claim(prepared, record, outfit, options.signal)
     if (claimed !== null) {
-      await network.keepIn(sandboxDirectory(this.#paths.sandboxes, record.info.id))
+      await keepNetwork(network, sandboxDirectory(this.#paths.sandboxes, record.info.id), claimed)
       return await this.own(record, driver, claimed, { network })
     }
     const directory = makeSandboxDirectory(this.#paths.sandboxes, record)
@@ -208,6 +208,16 @@ export class Launcher {
     void inBackground(`removing what sandbox ${sandbox.id} was made from`, () => gone, onProblem)
     if (options.network === undefined) await network.adopted(machine, options.paused ?? false)
     return sandbox
+  }
+}
+
+/** A machine of the pool without a place for its keys is of no use. */
+async function keepNetwork(network: SandboxNetwork, directory: string, machine: Machine): Promise<void> {
+  try {
+    await network.keepIn(directory)
+  } catch (error) {
+    await machine.kill()
+    throw error
   }
 }
 
