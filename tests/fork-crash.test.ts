@@ -1,7 +1,8 @@
-import { existsSync, mkdtempSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Sandbox } from '@hearth/contract'
+import { newSandboxId, type Sandbox } from '@hearth/contract'
 import { collectGarbage, Hearth } from '@hearth/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ladder, templateFor } from './support/ladder.ts'
@@ -166,4 +167,46 @@ describe.skipIf(!root).each(rungs)('kill -9 of the engine on $rung', (step) => {
       expect([list(`${home}/store/areas`), list(`${home}/sandboxes`)]).toEqual([[], []])
     },
   )
+
+  /** Much of everything that nobody has, each so large that it does not go in a moment. */
+  const pileUp = (pile: string, names: readonly string[]): void => {
+    for (const name of names) {
+      for (let directory = 0; directory < 10; directory++) {
+        const path = join(home, pile, name, String(directory))
+        mkdirSync(path, { recursive: true })
+        for (let file = 0; file < 100; file++) writeFileSync(join(path, String(file)), '')
+      }
+      // As if its maker had died long ago.
+      utimesSync(join(home, pile, name), 0, 0)
+    }
+  }
+
+  const PILES: readonly (readonly [pile: string, name: () => string])[] = [
+    ['store/areas', newSandboxId],
+    ['templates/roots', () => `sha256-${randomBytes(32).toString('hex')}`],
+    ['store/baked', () => randomBytes(8).toString('hex')],
+  ]
+
+  test.skipIf(step.memory).each(PILES)('while it collects garbage in %s', { timeout: 60_000 }, async (pile) => {
+    const sizes = (): number[] => PILES.map(([each]) => list(join(home, each)).length)
+    const before = sizes()
+    await untilMet(`something in ${pile} is being removed`, async () => {
+      await using hearth = new Hearth({ home, spareKeepers: 0 })
+      await using kept = await hearth.create({ rung: step.rung, template: step.template })
+      await kept.exec('echo kept > /tmp/kept')
+      const victim = new Victim(home, step, 'gc')
+      const other = await victim.line()
+      // Its engine has swept already when it was started.
+      for (const [each, name] of PILES) pileUp(each, [name(), name(), name()])
+      const full = list(join(home, pile)).length
+      const met = await victim.killAt(() => list(join(home, pile)).length < full)
+      await isWhole(kept)
+      await (await hearth.adopt(other)).kill()
+      await collectGarbage(hearth)
+      await isWhole(kept)
+      await kept.kill()
+      expect(sizes()).toEqual(before)
+      return met
+    })
+  })
 })

@@ -1,6 +1,7 @@
-import type { CreateFrom, ForkResult, Policy, RecordEntry, Sandbox, SandboxId } from '@hearth/contract'
+import type { CreateFrom, ForkOptions, ForkResult, Policy, RecordEntry, Sandbox, SandboxId } from '@hearth/contract'
 import { expect } from 'vitest'
 import type { DriverCapabilities } from '../support/capabilities.ts'
+import { Copies } from '../fork/fork-suite.ts'
 import { eventually, output } from '../support/expectations.ts'
 import { describeSuite, type Suite } from '../support/suite.ts'
 import { attempt } from './attempts.ts'
@@ -9,7 +10,7 @@ import type { LoopbackServers } from './loopback-servers.ts'
 /** A sandbox of this process, whose policy can be changed. */
 export type NetworkSandbox = Sandbox & {
   setPolicy(policy: Policy): Promise<void>
-  fork(count: number): Promise<ForkResult<NetworkSandbox>>
+  fork(count: number, options?: ForkOptions): Promise<ForkResult<NetworkSandbox>>
 }
 
 export interface NetworkSuiteOptions {
@@ -178,6 +179,24 @@ function fromPrograms(suite: Suite, { create, servers, entries, resolved, capabi
     } finally {
       await child?.kill()
     }
+  })
+
+  suite.plain('each copy is held to the policy that it was given', { timeoutMs: 180_000 }, async () => {
+    if (!capabilities.snapshots) return
+    const allow = (name: string): Policy => ({ allow: [{ name, ports: [echo], ...LOOPBACK }] })
+    await using sandbox = await create({ policy: allow('allowed.example') })
+    const tries = (one: Sandbox): Promise<unknown[]> =>
+      attempt(one, ['tcp', 'allowed.example', echo, 'first'], ['tcp', 'second.example', echo, 'second'])
+    expect(await tries(sandbox)).toEqual(['first', 'gaierror'])
+    const each = [{ policy: allow('second.example') }, { policy: {} }, {}]
+    await using copies = new Copies((await sandbox.fork(each.length, { each })).children)
+    const outcomes = await Promise.all([...copies.all, sandbox].map(tries))
+    expect(outcomes).toEqual([
+      ['gaierror', 'second'],
+      ['gaierror', 'gaierror'],
+      ['first', 'gaierror'],
+      ['first', 'gaierror'],
+    ])
   })
 }
 
