@@ -79,7 +79,10 @@ export type PresetName = (typeof PRESET_NAMES)[number]
 
 /** What a sandbox may reach. Without one: nothing. What is denied stays so, whatever allows it. */
 export const policySchema = z.strictObject({
-  /** `audit` allows everything that is public and not denied, and records what `enforce` would have refused. Default `enforce`. */
+  /**
+   * `audit` allows everything that is public and not denied, at the ports of the web, SSH, mail and databases and those that rules name, and records
+   * what `enforce` would have refused. Default `enforce`.
+   */
   mode: z.enum(['enforce', 'audit']).optional(),
   allow: z
     .array(z.union([shortRuleSchema, ruleSchema]))
