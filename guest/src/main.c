@@ -35,18 +35,39 @@ static int probe_exec(long count) {
   return 0;
 }
 
+static int probe_main(int argc, char **argv) { return argc > 1 ? probe_exec(strtol(argv[1], NULL, 10)) : 2; }
+
+// Each with its own word as the first, but the three that take the program's name too.
+static const struct {
+  const char *word;
+  int (*run)(int argc, char **argv);
+  bool whole;
+} MODES[] = {
+    {"keeper", keeper_main, true},
+    {"nursery", nursery_main, false},
+    {"store", store_main, false},
+    {"memory", memory_main, false},
+    {"changes", changes_main, false},
+    {"checkpoint", checkpoint_main, false},
+    {"trace", trace_main, false},
+    {"volumes", volumes_main, false},
+    {"hold", hold_main, false},
+    {"probe-exec", probe_main, false},
+    {"attach-docker", bridge_attach, true},
+    {"remove-docker", bridge_remove, true},
+};
+#define MODE_COUNT (sizeof MODES / sizeof *MODES)
+
+// The kernel of a machine gives its first process the words that it does not know itself.
+static bool is_init(char **argv) { return getpid() == 1 && argv[0] && strcmp(argv[0], "/init") == 0; }
+
 int main(int argc, char **argv) {
-  if (argc > 1 && strcmp(argv[1], "keeper") == 0) return keeper_main(argc, argv);
-  if (argc > 1 && strcmp(argv[1], "nursery") == 0) return nursery_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "store") == 0) return store_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "memory") == 0) return memory_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "changes") == 0) return changes_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "checkpoint") == 0) return checkpoint_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "trace") == 0) return trace_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "volumes") == 0) return volumes_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "hold") == 0) return hold_main(argc - 1, argv + 1);
-  if (argc > 2 && strcmp(argv[1], "probe-exec") == 0) return probe_exec(strtol(argv[2], NULL, 10));
-  if (argc > 1 && strcmp(argv[1], "attach-docker") == 0) return bridge_attach(argc, argv);
-  if (argc > 1 && strcmp(argv[1], "remove-docker") == 0) return bridge_remove(argc, argv);
-  return guest_main();
+  if (argc < 2 || is_init(argv)) return guest_main();
+  for (size_t i = 0; i < MODE_COUNT; i++)
+    if (strcmp(argv[1], MODES[i].word) == 0) return MODES[i].whole ? MODES[i].run(argc, argv) : MODES[i].run(argc - 1, argv + 1);
+  // Of another version: a guest that nobody asked for would wait for ever.
+  fprintf(stderr, "hearth-guest: %s is none of", argv[1]);
+  for (size_t i = 0; i < MODE_COUNT; i++) fprintf(stderr, " %s", MODES[i].word);
+  fprintf(stderr, "\n");
+  return 2;
 }

@@ -13,7 +13,7 @@
 #include "whole-io.h"
 #include "tar-reader.h"
 
-#define LATER_LIMIT 65536u
+#define LATER_LIMIT 1048576u
 
 // Directories get their mode and time at the end: until then they must be writable, and filling them changes the time.
 struct later {
@@ -77,8 +77,9 @@ static int extract_file(struct extraction *extraction, int parent, const char *n
 static int remember(struct extraction *extraction) {
   struct tar_entry *entry = &extraction->entry;
   size_t length = strlen(entry->name) + 1;
-  struct later *later = extraction->later_count < LATER_LIMIT ? malloc(sizeof *later + length) : NULL;
-  if (!later) return extraction->later_count < LATER_LIMIT ? ENOMEM : 0;
+  if (extraction->later_count == LATER_LIMIT) return EOVERFLOW;
+  struct later *later = malloc(sizeof *later + length);
+  if (!later) return ENOMEM;
   later->mode = entry->mode;
   later->modified = entry->modified;
   later->next = extraction->later;
@@ -179,26 +180,36 @@ static int extract_entry(struct extraction *extraction) {
   return -tar_reader_skip(&extraction->reader, has_content(entry->type) ? padding : entry->size + padding);
 }
 
-static void finish_directory(struct extraction *extraction, const struct later *later) {
+// A later entry may have put something else in its place.
+static int unless_replaced(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EXDEV ? 0 : error; }
+
+static int finish_directory(struct extraction *extraction, const struct later *later) {
   int parent;
   char name[256];
   struct timespec times[2];
-  if (beneath_parent(extraction->root, later->name, NULL, &parent, name) != 0) return;
+  int error = beneath_parent(extraction->root, later->name, NULL, &parent, name);
+  if (error) return unless_replaced(error);
   int descriptor = open_directory_at(parent, name);
+  error = errno;
   close(parent);
-  // A later entry may have put something else in its place.
-  if (descriptor < 0) return;
-  fchmod(descriptor, later->mode);
-  futimens(descriptor, times_of(later->modified, times));
+  if (descriptor < 0) return unless_replaced(error);
+  error = fchmod(descriptor, later->mode) != 0 || futimens(descriptor, times_of(later->modified, times)) != 0 ? errno : 0;
   close(descriptor);
+  return error;
 }
 
-static void finish_directories(struct extraction *extraction) {
+// All of them, also after a failure. The first failure of all counts, and its name.
+static int finish_directories(struct extraction *extraction, int error) {
   for (struct later *later = extraction->later, *next; later; later = next) {
     next = later->next;
-    finish_directory(extraction, later);
+    int failed = finish_directory(extraction, later);
+    if (failed && !error) {
+      error = failed;
+      snprintf(extraction->entry.name, sizeof extraction->entry.name, "%s", later->name);
+    }
     free(later);
   }
+  return error;
 }
 
 int tar_extract(int directory, int input, const struct user *user, uint64_t *written, char *what, uint32_t what_size) {
@@ -210,7 +221,7 @@ int tar_extract(int directory, int input, const struct user *user, uint64_t *wri
   int error = 0, found = 1;
   while (!error && (found = tar_reader_next(&extraction->reader, &extraction->entry)) > 0) error = extract_entry(extraction);
   if (!error && found < 0) error = -found;
-  finish_directories(extraction);
+  error = finish_directories(extraction, error);
   const uint8_t *rest;
   // The sender may add more empty blocks; it must not find the pipe closed.
   while (!error && tar_reader_content(&extraction->reader, &rest, UINT32_MAX) > 0) continue;

@@ -167,6 +167,14 @@ describe('archives', () => {
     expect(lstatSync(`${root}/out/x`).isFile()).toBe(true)
   })
 
+  it('restores the modes of all directories, however many there are', { timeout: 60_000 }, async () => {
+    const count = 65_600
+    const names = Array.from({ length: count }, (_, index) => `many/${index}/`)
+    const archive = Buffer.concat([entry('many/', '5'), ...names.map((name) => entry(name, '5')), Buffer.alloc(1024)])
+    expect(await extract(`${root}/out`, archive)).toMatchObject({ name: 'Done' })
+    for (const index of [0, count - 1]) expect(statSync(`${root}/out/many/${index}`).mode & 0o7777).toBe(0o644)
+  })
+
   it('stops the worker when the channel is closed', async () => {
     const conversation = fixture.guest.request('ExtractTar', { path: `${root}/out`, user: '' })
     await conversation.expect('Credit')

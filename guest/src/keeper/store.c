@@ -71,9 +71,10 @@ static bool do_usage(char **arguments, struct failure *failure) {
 
 static bool do_sync(char **arguments, struct failure *failure) {
   int fd = open(arguments[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 || syncfs(fd) != 0) fail_with(failure, errno, "sync %s", arguments[0]);
-  if (fd >= 0) close(fd);
-  return failure->number == 0;
+  if (fd < 0) return fail_with(failure, errno, "sync %s", arguments[0]);
+  bool done = syncfs(fd) == 0 || fail_with(failure, errno, "sync %s", arguments[0]);
+  close(fd);
+  return done;
 }
 
 static bool do_statfs(char **arguments, struct failure *failure) {

@@ -102,20 +102,24 @@ static bool open_roots(struct order *order) {
     snprintf(path, sizeof path, "%s/%zu", order->directory, i);
     int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) return false;
-    order->roots[i].descriptor = fcntl(root, F_DUPFD_CLOEXEC, STREAM + 1 + (int)VOLUME_LIMIT);
+    order->roots[i].descriptor = fcntl(root, F_DUPFD_CLOEXEC, STREAM + 2 + (int)VOLUME_LIMIT);
   }
   return true;
 }
 
-// The stream and the roots, from STREAM on, and nothing else: the standard ones are the machine's link.
-static bool keep_descriptors(struct order *order, int stream) {
-  if ((stream = fcntl(stream, F_DUPFD_CLOEXEC, STREAM + 1 + (int)VOLUME_LIMIT)) < 0 || dup2(stream, STREAM) < 0) return false;
+// The stream, the roots from STREAM on, and where to say that it is ready; nothing else: the standard ones are the machine's link.
+static bool keep_descriptors(struct order *order, int stream, int *ready) {
+  int above = STREAM + 2 + (int)VOLUME_LIMIT, last = STREAM + 1 + (int)order->count;
+  if ((*ready = fcntl(*ready, F_DUPFD_CLOEXEC, above)) < 0) return false;
+  if ((stream = fcntl(stream, F_DUPFD_CLOEXEC, above)) < 0 || dup2(stream, STREAM) < 0) return false;
   for (size_t i = 0; i < order->count; i++) {
     int number = STREAM + 1 + (int)i;
     if (dup2(order->roots[i].descriptor, number) < 0) return false;
     order->roots[i].descriptor = number;
   }
-  close_from(STREAM + 1 + (unsigned)order->count);
+  if (dup2(*ready, last) < 0) return false;
+  *ready = last;
+  close_from((unsigned)last + 1);
   int nothing = open("/dev/null", O_RDWR);
   if (nothing < 0) return false;
   for (int i = 0; i < 3; i++) dup2(nothing, i);
@@ -162,10 +166,13 @@ static _Noreturn void serve(struct order *order, int stream, int told, int word,
   volatile uint32_t *held = map_held(order->held);
   if (!held) _exit(fail("the count of held files"));
   if (!open_roots(order)) _exit(fail(order->directory));
-  if (write(ready, "", 1) != 1) _exit(1);
-  if (!keep_descriptors(order, stream) || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != command || !box_enter(order->directory)) _exit(1);
+  if (!keep_descriptors(order, stream, &ready) || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != command) _exit(1);
   signal(SIGPIPE, SIG_IGN);
   serve_roots(order->roots, order->count);
+  if (!box_enter(order->directory)) _exit(1);
+  // Only now: no machine begins whose files are served by a process that can reach more than them.
+  if (write(ready, "", 1) != 1) _exit(1);
+  close(ready);
   run(held);
   _exit(0);
 }
