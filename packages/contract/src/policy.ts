@@ -90,6 +90,7 @@ export const policySchema = z.strictObject({
     .optional(),
   /** Named sets of rules; `hearth policy show` prints what they hold. */
   presets: z.array(z.enum(PRESET_NAMES)).optional(),
+  /** Wins over `allow`. A path is denied in capitals too, since many servers take one for the other. */
   deny: z
     .array(z.union([shortRuleSchema, ruleSchema.omit({ addresses: true })]))
     .max(1000)

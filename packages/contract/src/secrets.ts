@@ -36,7 +36,7 @@ export const secretBindingSchema = z.strictObject({
   placement: secretPlacementSchema,
   methods: z.array(z.enum(HTTP_METHODS)).min(1).optional(),
   paths: z.array(pathPatternSchema).min(1).max(256).optional(),
-  /** With `basic`: a git push may change these branches alone; `*` stands for anything. Default: all. */
+  /** With `basic`: a git push may change these branches alone, and have no options (`git push -o`); `*` stands for anything. Default: all. */
   branches: z.array(z.string().min(1).max(256)).max(64).optional(),
 })
 export type SecretBinding = z.output<typeof secretBindingSchema>
