@@ -146,7 +146,7 @@ describe('a search that is stopped', () => {
     const child = spawn(process.execPath, [program, own.id, '2000'], { stdio: ['ignore', 'pipe', 'inherit'] })
     let said = ''
     child.stdout.on('data', (data: Buffer) => (said += data.toString()))
-    while (!said.includes('judging')) {
+    while (!/^judging$/m.test(said)) {
       if (child.exitCode !== null) throw new Error(`the search has ended: ${said}`)
       await sleep(20)
     }
