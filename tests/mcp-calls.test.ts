@@ -29,9 +29,9 @@ describe.each(['process', 'gvisor'] satisfies Rung[])('every tool on %s', (rung)
     const tool = async (name: string, input: Record<string, unknown> = {}) => {
       called.add(name)
       const answer = await call(client, name, input)
-      // What has a shape is there for programs, too, and the client has checked it against the shape.
-      const shaped = tools.find((each) => each.name === name)?.outputSchema !== undefined
-      expect(shaped, name).toBe(Object.keys(answer.structured).length > 0)
+      // All of it is there for programs, too, and the client has checked it against its shape.
+      expect(tools.find((each) => each.name === name)?.outputSchema, name).toBeDefined()
+      expect([name, Object.keys(answer.structured).length > 0]).toEqual([name, true])
       return answer
     }
     const made = await tool('create_sandbox', { at_least: rung, template: 'host', minutes: 5 })
@@ -92,8 +92,40 @@ describe('a sandbox that takes long to be made', () => {
   })
 })
 
-/** The server, which takes its time for creates. */
-async function slowServer(milliseconds: number): Promise<AsyncDisposable & { readonly url: string }> {
+describe('what takes long to be made of a sandbox', () => {
+  it('is waited for no longer than clients wait, and the same call again comes back for it', async () => {
+    await using slow = await slowServer(1000, /\/(fork|snapshots|diff)(\?|$)/)
+    const hearth = new Hearth({ url: slow.url, apiKey: server.key })
+    await using session = new Session({ hearth, multi: false, patienceMs: 700, spec: { rung: 'process' } })
+    const [here, there] = InMemoryTransport.createLinkedPair()
+    await makeServer(session, '1').connect(there)
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(here)
+    await call(client, 'exec', { command: 'true' })
+    const sandboxes = (await hearth.page()).items.length
+    const snapshots = (await hearth.snapshots.list()).length
+    for (const [name, input, what] of [
+      ['fork', { count: 2 }, 'copies are still being made'],
+      ['snapshot', { name: 'slow' }, 'snapshot is still being taken'],
+      ['diff', { paths: ['/tmp'] }, 'still being compared'],
+    ] as const) {
+      expect(await call(client, name, input)).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(new RegExp(`${what}\n.*same call again`)) as string,
+      })
+      await expect.poll(async () => (await call(client, name, input)).failed, { timeout: 20_000 }).toBe(false)
+    }
+    expect((await hearth.page()).items.length).toBe(sandboxes + 2)
+    expect((await hearth.snapshots.list()).length).toBe(snapshots + 1)
+    await client.close()
+  })
+})
+
+/** The server, which takes its time for some calls. */
+async function slowServer(
+  milliseconds: number,
+  which = /^\/v1\/sandboxes$/,
+): Promise<AsyncDisposable & { readonly url: string }> {
   const proxy = createServer((incoming, outgoing) => {
     const { method, url: path, headers } = incoming
     const pass = (): void => {
@@ -104,7 +136,8 @@ async function slowServer(milliseconds: number): Promise<AsyncDisposable & { rea
       onward.once('error', () => outgoing.destroy())
       incoming.pipe(onward)
     }
-    setTimeout(pass, method === 'POST' && path === '/v1/sandboxes' ? milliseconds : 0)
+    const isSlow = which.test(path ?? '') && (method === 'POST' || path?.includes('diff') === true)
+    setTimeout(pass, isSlow ? milliseconds : 0)
   }).listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   const end = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError, type Hearth, type RemoteSandbox } from '@hearth/sdk'
 import type { CreateSandbox } from '@hearth/contract'
+import { Unfinished } from './patience.ts'
 import { Renewals } from './renewals.ts'
 import { specOver } from './spec.ts'
 
@@ -36,6 +37,8 @@ export class Session implements AsyncDisposable {
   readonly hearth: Hearth
   readonly multi: boolean
   readonly patienceMs: number | undefined
+  /** What took longer than a client waits. */
+  readonly unfinished = new Unfinished()
   readonly #options: SessionOptions
   readonly #workplaces = new Map<string, Promise<Workplace>>()
   /** Made for this session, and ended with it. */

@@ -7,7 +7,7 @@ import { patiently } from './patience.ts'
 import { tellProgress } from './progress.ts'
 import type { Session, Workplace } from './session.ts'
 
-/** What a tool says: text for a model, and the same for programs where it has a shape. */
+/** What a tool says: text for a model, and the same for programs, unless it failed. */
 export interface Answer {
   readonly text: string
   readonly structured?: Record<string, unknown>
@@ -20,7 +20,7 @@ interface ToolDefinition<Input extends z.ZodRawShape> {
   readonly title: string
   readonly description: string
   readonly input: Input
-  readonly output?: z.ZodRawShape
+  readonly output: z.ZodRawShape
   readonly annotations: ToolAnnotations
 }
 
@@ -55,7 +55,7 @@ export interface Tool {
     readonly description: string
     readonly annotations: ToolAnnotations
     readonly inputSchema: StandardSchemaWithJSON
-    readonly outputSchema?: StandardSchemaWithJSON
+    readonly outputSchema: StandardSchemaWithJSON
   }
   readonly call: (input: unknown, session: Session, signal: AbortSignal) => Promise<Answer>
 }
@@ -69,7 +69,7 @@ export function sessionTool<Input extends z.ZodRawShape>(tool: SessionTool<Input
       description,
       annotations,
       inputSchema: described(z.strictObject(input)),
-      ...(output === undefined ? {} : { outputSchema: described(z.object(output)) }),
+      outputSchema: described(z.object(output)),
     },
     call: (given, session, signal) => tool.run(given as InputOf<Input>, session, signal),
   }
@@ -101,6 +101,16 @@ export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input
       }
     },
   })
+}
+
+/** What may take longer than clients wait, in full: the same call again comes back for it. */
+export async function inTime<T>(
+  { session, workplace, signal }: CallContext,
+  { name, what }: { readonly name: readonly unknown[]; readonly what: string },
+  make: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const waiting = { signal, what, suggestion: AGAIN, patienceMs: session.patienceMs }
+  return await session.unfinished.wait(JSON.stringify([workplace.sandbox.id, ...name]), make, waiting)
 }
 
 function isGone(error: unknown): boolean {

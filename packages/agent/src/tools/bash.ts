@@ -152,6 +152,6 @@ export const bashKill: Tool = defineTool({
   run: async ({ process: id }, { sandbox }) => {
     await using process = await sandbox.attach(id)
     await process.kill()
-    return { text: `process ${id} was ended` }
+    return { text: `process ${id} was ended`, structured: { process: id } }
   },
 })

@@ -34,7 +34,8 @@ export const edit: Tool = defineTool({
     }
     if (old_string === new_string) return { text: 'old_string and new_string are the same', failed: true }
     await sandbox.files.write(place, pieces.join(new_string), { signal })
-    return { text: `replaced ${found === 1 ? 'one place' : `${found} places`} in ${place}` }
+    const text = `replaced ${found === 1 ? 'one place' : `${found} places`} in ${place}`
+    return { text, structured: { path: place, replaced: found } }
   },
 })
 

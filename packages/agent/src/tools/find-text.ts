@@ -33,12 +33,13 @@ export const grep: Tool = defineTool({
     // 1 is "nothing found"; with results, an unreadable file somewhere is no failure.
     if (lines.length === 0) {
       return stderr === '' && (exitCode === 1 || exitCode === 0)
-        ? { text: 'nothing was found' }
+        ? { text: 'nothing was found', structured: { lines: [], truncated: false } }
         : { text: `grep failed: ${stderr.trim()}`, failed: true }
     }
     const shown = lines.slice(0, MOST_MATCHES).map((line) => line.slice(0, LINE_CHARACTERS))
-    const more = lines.length > MOST_MATCHES ? `\n(only the first ${MOST_MATCHES} are shown; search for less)` : ''
-    return { text: shown.join('\n') + more }
+    const truncated = lines.length > MOST_MATCHES
+    const more = truncated ? `\n(only the first ${MOST_MATCHES} are shown; search for less)` : ''
+    return { text: shown.join('\n') + more, structured: { lines: shown, truncated } }
   },
 })
 
@@ -57,10 +58,11 @@ export const glob: Tool = defineTool({
     if (stdout === '' && exitCode !== 0) return { text: `find failed: ${stderr.trim()}`, failed: true }
     const wanted = pattern.startsWith('/') ? pattern : posix.join(root, pattern)
     const found = stdout.split('\n').filter((line) => line !== '' && matchesGlob(line, wanted))
-    if (found.length === 0) return { text: 'nothing was found' }
+    if (found.length === 0) return { text: 'nothing was found', structured: { paths: [], truncated: false } }
     const shown = found.toSorted().slice(0, MOST_PATHS)
-    const more = found.length > MOST_PATHS ? `\n(only ${MOST_PATHS} of ${found.length} are shown)` : ''
-    return { text: shown.join('\n') + more }
+    const truncated = found.length > MOST_PATHS
+    const more = truncated ? `\n(only ${MOST_PATHS} of ${found.length} are shown)` : ''
+    return { text: shown.join('\n') + more, structured: { paths: shown, truncated } }
   },
 })
 

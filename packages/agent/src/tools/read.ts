@@ -31,7 +31,8 @@ export const read: Tool = defineTool({
     const bytes = await sandbox.files.read(place, { length: MOST_BYTES })
     if (bytes.subarray(0, 8192).includes(0))
       return { text: `${place} is a binary file of ${info.size} bytes`, failed: true }
-    return { text: numbered(plainText(bytes), offset, limit) }
+    const text = numbered(plainText(bytes), offset, limit)
+    return { text, structured: { path: place, sizeBytes: info.size, text } }
   },
 })
 

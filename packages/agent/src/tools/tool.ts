@@ -23,6 +23,8 @@ export interface ToolContext {
 
 export interface ToolResult {
   readonly text: string
+  /** The same for programs, where it has a shape. Models are shown the text. */
+  readonly structured?: Record<string, unknown>
   readonly failed?: boolean
   /** Stopped from outside before its end: how far it came is not known. */
   readonly interrupted?: boolean

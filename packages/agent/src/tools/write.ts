@@ -12,6 +12,6 @@ export const write: Tool = defineTool({
   run: async ({ path, content }, { sandbox, workdir, signal }) => {
     const place = resolvePath(workdir, path)
     const info = await sandbox.files.write(place, content, { signal })
-    return { text: `wrote ${info.size} bytes to ${place}` }
+    return { text: `wrote ${info.size} bytes to ${place}`, structured: { path: place, sizeBytes: info.size } }
   },
 })

@@ -12,13 +12,19 @@ export function agentContext({ workplace, signal }: CallContext): ToolContext {
 }
 
 /** The tools that our own agent has, under the same names. */
-function fromAgent(tool: AgentTool, title: string, annotations: Tool['config']['annotations']): Tool {
+function fromAgent(
+  tool: AgentTool,
+  title: string,
+  annotations: Tool['config']['annotations'],
+  output: z.ZodRawShape,
+): Tool {
   const { shape } = tool.schema as z.ZodObject
   return sandboxTool({
     name: tool.name,
     title,
     description: tool.description,
     input: shape,
+    output,
     annotations,
     run: async (input, context) => await tool.run(input, agentContext(context)),
   })
@@ -46,11 +52,13 @@ const list = sandboxTool({
   },
 })
 
+const file = { path: z.string(), sizeBytes: z.number() }
+
 export const FILE_TOOLS: readonly Tool[] = [
-  fromAgent(read, 'Read a file', READS),
-  fromAgent(write, 'Write a file', { ...DESTROYS, idempotentHint: true }),
-  fromAgent(edit, 'Edit a file', CHANGES),
+  fromAgent(read, 'Read a file', READS, { ...file, text: z.string().describe('With line numbers.') }),
+  fromAgent(write, 'Write a file', { ...DESTROYS, idempotentHint: true }, file),
+  fromAgent(edit, 'Edit a file', CHANGES, { path: z.string(), replaced: z.number().describe('Places.') }),
   list,
-  fromAgent(grep, 'Search in files', READS),
-  fromAgent(glob, 'Find files', READS),
+  fromAgent(grep, 'Search in files', READS, { lines: z.array(z.string()), truncated: z.boolean() }),
+  fromAgent(glob, 'Find files', READS, { paths: z.array(z.string()), truncated: z.boolean() }),
 ]

@@ -74,6 +74,7 @@ const processKill = sandboxTool({
   title: 'End a running command',
   description: 'Ends a command that goes on, with everything it has started.',
   input: { process: z.int().min(1) },
+  output: { process: z.number() },
   annotations: { ...DESTROYS, idempotentHint: true },
   run: async (input, context) => await bashKill.run(input, agentContext(context)),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CHANGES, READS, sandboxTool, type Tool } from '../tool.ts'
+import { CHANGES, inTime, READS, sandboxTool, type Tool } from '../tool.ts'
 
 const MOST_CHANGES = 1000
 const MOST_CHILDREN = 16
@@ -29,8 +29,14 @@ const snapshot = sandboxTool({
   input: { name: z.string().max(63).optional().describe('Lower-case letters, digits, dots and dashes.') },
   output: { snapshot: z.string(), memory: z.boolean() },
   annotations: CHANGES,
-  run: async ({ name }, { workplace: { sandbox }, signal }) => {
-    const { id, memory } = await sandbox.snapshot({ ...(name === undefined ? {} : { name }), signal })
+  run: async ({ name }, context) => {
+    const { sandbox } = context.workplace
+    const call = { name: ['snapshot', name], what: 'the snapshot is still being taken' }
+    const { id, memory } = await inTime(
+      context,
+      call,
+      async (signal) => await sandbox.snapshot({ ...(name === undefined ? {} : { name }), signal }),
+    )
     const what = memory ? 'files and running processes' : 'files'
     return { text: `${id} holds the ${what} of ${sandbox.id}`, structured: { snapshot: id, memory } }
   },
@@ -44,10 +50,16 @@ const fork = sandboxTool({
   input: { count: z.int().min(1).max(MOST_CHILDREN).optional().describe('Default 1.') },
   output: { sandboxes: z.array(z.string()), memory: z.boolean() },
   annotations: CHANGES,
-  run: async ({ count = 1 }, { session, workplace: { sandbox }, signal }) => {
-    const { children, memory, reason } = await sandbox.fork(count, { signal })
+  run: async ({ count = 1 }, context) => {
+    const { session, workplace } = context
+    const call = { name: ['fork', count], what: 'the copies are still being made' }
+    const { children, memory, reason } = await inTime(context, call, async (signal) => {
+      const forked = await workplace.sandbox.fork(count, { signal })
+      // Its own also when nobody comes back for them.
+      for (const child of forked.children) session.adopt(child)
+      return forked
+    })
     const ids = children.map(({ id }) => id)
-    for (const child of children) session.adopt(child)
     const processes = memory ? 'Its processes go on in them.' : `Its processes do not run in them: ${reason}.`
     return { text: `${ids.join('\n')}\n${processes}`, structured: { sandboxes: ids, memory } }
   },
@@ -67,12 +79,11 @@ const diff = sandboxTool({
     truncated: z.boolean(),
   },
   annotations: READS,
-  run: async ({ since, paths }, { workplace: { sandbox }, signal }) => {
-    const all = await sandbox.diff({
-      ...(since === undefined ? {} : { since }),
-      ...(paths === undefined ? {} : { paths }),
-      signal,
-    })
+  run: async ({ since, paths }, context) => {
+    const { sandbox } = context.workplace
+    const asked = { ...(since === undefined ? {} : { since }), ...(paths === undefined ? {} : { paths }) }
+    const call = { name: ['diff', asked], what: 'the files are still being compared' }
+    const all = await inTime(context, call, async (signal) => await sandbox.diff({ ...asked, signal }))
     const changes = all
       .slice(0, MOST_CHANGES)
       .map(({ path, change, type, sizeBytes }) => ({ path, change, type, sizeBytes }))

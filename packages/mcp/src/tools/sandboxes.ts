@@ -90,10 +90,11 @@ const destroy = sessionTool({
   title: 'Remove a sandbox',
   description: 'Ends a sandbox and removes all that is in it.',
   input: { sandbox: z.string().max(64) },
+  output: { id: z.string() },
   annotations: { ...DESTROYS, idempotentHint: true },
   run: async ({ sandbox }, session) => {
     await session.destroy(sandbox)
-    return { text: `${sandbox} is gone` }
+    return { text: `${sandbox} is gone`, structured: { id: sandbox } }
   },
 })
 

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Hearth, RemoteSandbox, Workspace } from '@hearth/sdk'
 import { z } from 'zod'
-import { CHANGES, sandboxTool, type Answer, type Tool } from '../tool.ts'
+import { CHANGES, inTime, sandboxTool, type Answer, type Tool } from '../tool.ts'
 
 /** What clients show of a result at the most; the whole patch is in the sandbox. */
 const MOST_CHARACTERS = 40_000
@@ -42,9 +42,17 @@ const submit = sandboxTool({
     pullRequest: z.string().optional().describe('Its address.'),
   },
   annotations: { ...CHANGES, openWorldHint: true },
-  run: async ({ path, message, pull_request }, { session, workplace, signal }) => {
+  run: async ({ path, message, pull_request }, context) => {
+    const { session, workplace, signal } = context
     const { sandbox, workdir, keptDirectory } = workplace
-    if (message !== undefined) return await push(session.hearth, sandbox, { message, pull_request, signal })
+    if (message !== undefined) {
+      const call = { name: ['submit', message, pull_request], what: 'the changes are still being pushed' }
+      return await inTime(
+        context,
+        call,
+        async (ending) => await push(session.hearth, sandbox, { message, pull_request, signal: ending }),
+      )
+    }
     if (pull_request === true) return { text: 'a pull request needs a `message`', failed: true }
     return await asPatch(
       sandbox,
