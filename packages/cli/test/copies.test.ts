@@ -178,6 +178,9 @@ describe('snapshots', () => {
     const required = await hearth.failure('create', '--from', 'prepared', '--memory', 'required')
     expect(required).toMatchObject({ code: 'memory_unsupported' })
     expect((await hearth.run(['create', '--from', 'prepared', '--memory', 'some'])).code).toBe(2)
+    const plain = await hearth.run(['create', '--from', 'prepared'])
+    expect(plain.stderr).toMatch(/^From the snapshot: files alone, no processes: .+ has files only\.$/m)
+    await remove(/sb_\S+/.exec(plain.stdout)?.[0] ?? '')
     const copy = await line('create', '-q', '--from', 'prepared', '--memory', 'none', '--memory', '128M')
     expect(await hearth.json(['get', copy, '--json'])).toMatchObject({
       origin: made.id,
