@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
 import type { Secret } from '@hearth/contract'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startGateway, type TestGateway } from './inspected.fixture.ts'
 import { startServer, type TestServer } from './servers.fixture.ts'
 
@@ -56,29 +56,31 @@ describe('bodies that are read whole', () => {
     return { socket, answer }
   }
 
+  /** When what was sent or broken off before has come to the gateway. */
+  async function answerSoon(gateway: TestGateway, expected: RegExp): Promise<void> {
+    const ask = async (): Promise<void> => expect(await (await upload(gateway, BODY_BYTES)).answer).toMatch(expected)
+    await vi.waitFor(ask, { timeout: 10_000 })
+  }
+
   it('take so much of a sandbox at one time', async () => {
     const gateway = await start({ sandboxBodyBytes: 1.5 * BODY_BYTES })
     const first = await upload(gateway, BODY_BYTES - 1)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    const refused = await (await upload(gateway, BODY_BYTES)).answer
-    expect(refused).toMatch(/^HTTP\/1\.1 403 [^]*"budget_exhausted"/)
+    await answerSoon(gateway, /^HTTP\/1\.1 403 [^]*"budget_exhausted"/)
     expect(gateway.entries.at(-1)).toMatchObject({ kind: 'refusal', refusal: 'budget_exhausted' })
     first.socket.write(' ')
     expect(await first.answer).toContain('200')
-    expect(await (await upload(gateway, BODY_BYTES)).answer).toContain('200')
+    await answerSoon(gateway, /^HTTP\/1\.1 200/)
     // One that goes gives back what it held.
     const gone = await upload(gateway, BODY_BYTES - 1)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await answerSoon(gateway, /^HTTP\/1\.1 403/)
     gone.socket.destroy()
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(await (await upload(gateway, BODY_BYTES)).answer).toContain('200')
+    await answerSoon(gateway, /^HTTP\/1\.1 200/)
   })
 
   it('take so much of all sandboxes together', async () => {
     const [one, other] = [await start({}), await start({ allBodyBytes: 1.5 * BODY_BYTES })]
     await upload(one, BODY_BYTES - 1)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(await (await upload(other, BODY_BYTES)).answer).toMatch(/^HTTP\/1\.1 503 [^]*"host_full"/)
+    await answerSoon(other, /^HTTP\/1\.1 503 [^]*"host_full"/)
   })
 
   it('may stand still for so long', async () => {
