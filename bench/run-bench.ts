@@ -74,7 +74,7 @@ export function contextFor(
     capabilities,
     rounds: quick ? Math.ceil(slow / 4) : slow,
     quick,
-    create: async (spec = {}) => await hearth.create({ rung, template, ...spec }, { progress }),
+    create: async (spec = {}) => await hearth.create({ rung, template, ...spec }, { onProgress: progress }),
     progress,
   }
 }

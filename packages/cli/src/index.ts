@@ -1,7 +1,46 @@
-/** Hearth embedded in your own program: `import { Hearth } from 'hearth'`. */
-export { Hearth, type CreateOptions, type HearthOptions, type RungReport } from '@hearth/engine'
-export { BOUNDS, DEFAULT_LIMITS, ERROR_CODES, HearthError, RUNGS, isAtLeast } from '@hearth/contract'
+/**
+ * Hearth embedded in your own program: sandboxes without a server.
+ *
+ * @example
+ * import { Hearth } from 'hearth'
+ *
+ * await using hearth = new Hearth()
+ * await using sandbox = await hearth.create({ atLeast: 'process' })
+ * const { stdout } = await sandbox.exec('python3 --version')
+ */
+export { Hearth } from '@hearth/engine'
+export { BOUNDS, CODE_LANGUAGES, DEFAULT_LIMITS, ERROR_CODES, HearthError, RUNGS, isAtLeast } from '@hearth/contract'
 export type {
+  Capabilities,
+  CreateOptions,
+  EmbeddedSandbox,
+  EngineForkOptions,
+  EngineSnapshotOptions,
+  Enforcement,
+  GatewayOptions,
+  HearthOptions,
+  HostPaths,
+  MachineEnd,
+  OnProblem,
+  Plan,
+  Pool,
+  PoolOptions,
+  Probe,
+  Progress,
+  ResolveOptions,
+  RungReport,
+  Snapshots,
+  Surveyed,
+  SweepOptions,
+  Template,
+  TemplateListing,
+  TemplateStore,
+  Volumes,
+  WakeOptions,
+} from '@hearth/engine'
+export type {
+  CodeDisplay,
+  CodeEvent,
   CodeLanguage,
   CodeResult,
   Command,
@@ -13,14 +52,17 @@ export type {
   ExecResult,
   FileChange,
   FileInfo,
+  FileType,
   Files,
   ForkOptions,
   ForkResult,
   Limits,
   MemoryMode,
+  MemoryOutcome,
   MergeOptions,
   MergeResult,
   OutputChunk,
+  Policy,
   Port,
   PortConnection,
   Process,
@@ -33,11 +75,18 @@ export type {
   SandboxId,
   SandboxInfo,
   SandboxSpec,
+  SecretBinding,
+  SecretUse,
+  SleepOptions,
   SnapshotId,
   SnapshotInfo,
   SnapshotOptions,
   SpawnOptions,
   Stats,
+  VolumeId,
+  VolumeInfo,
+  VolumeMount,
+  VolumeOptions,
   WatchEvent,
   WriteOptions,
 } from '@hearth/contract'

@@ -5,18 +5,17 @@ import {
   sandboxIdSchema,
   type CreateFrom,
   type ForkResult,
-  type SandboxId,
   type SandboxInfo,
 } from '@hearth/contract'
 import { Comparisons } from './diff/comparisons.ts'
 import { DriverRegistry } from './drivers/registry.ts'
 import { reportRungs, type RungReport } from './drivers/rung-reports.ts'
-import type { GatewayOptions } from './gateway/gateway-options.ts'
+import type { CreateOptions, HearthOptions } from './hearth-options.ts'
 import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
 import { attempt, inBackground, unheard, type OnProblem } from './host/in-background.ts'
 import { isAlive } from './host/process-identity.ts'
-import { poolSettings, type PoolOptions } from './pool/pool-options.ts'
+import { poolSettings } from './pool/pool-options.ts'
 import { Pool } from './pool/pool.ts'
 import type { Captures } from './sandbox/captures.ts'
 import type { Basis } from './sandbox/create-from.ts'
@@ -41,41 +40,29 @@ import { removeSandbox, sweep, type SweepOptions } from './sandbox/sweep.ts'
 import { typedFailure } from './sandbox/typed-failure.ts'
 import { isThere } from './sandbox/is-there.ts'
 import { TemplateStore } from './templates/template-store.ts'
-import type { Progress } from './templates/template.ts'
 import { Volumes } from './volumes/volumes.ts'
 import { Remembered } from './host/remembered.ts'
 
-export interface HearthOptions extends GatewayOptions {
-  /** All state. Default `HEARTH_HOME` or `~/.hearth`. */
-  readonly home?: string
-  /** Another guest binary than the built one. */
-  readonly guest?: string
-  /** Keepers held ready for the next creates, and copies of a snapshot that was just used. Default 2; 0 for a program that makes one sandbox. */
-  readonly spareKeepers?: number
-  /** Machines that run before anybody asks for them. Default: none, unless `HEARTH_POOL` is `on`. With `HEARTH_POOL=off` there is none in any case. */
-  readonly pool?: PoolOptions | false
-  /** Told of what fails while nobody waits for it: what is prepared ahead of need, and what is removed afterwards. Default: none. */
-  readonly onProblem?: OnProblem
-}
-
-export interface CreateOptions {
-  /** Default: a new one. It must never have been used before. */
-  readonly id?: SandboxId
-  readonly signal?: AbortSignal
-  /** Told what takes long, for example a template that is built. */
-  readonly progress?: Progress
-  /** It finds its own Hearth by name, where this one has `ownHearth`. Its copies do not. */
-  readonly ownHearth?: boolean
-}
-
-/** Hearth inside this process: sandboxes without a server. */
+/**
+ * Hearth inside this process: sandboxes without a server.
+ *
+ * @example
+ * await using hearth = new Hearth()
+ * await using sandbox = await hearth.create({ atLeast: 'process' })
+ * const { stdout } = await sandbox.exec('uname -a')
+ */
 export class Hearth implements AsyncDisposable {
+  /** Where this Hearth has its state. */
   readonly paths: HostPaths
+  /** The roots that sandboxes start from. */
   readonly templates: TemplateStore
   readonly #options: HearthOptions
   readonly #onProblem: OnProblem
+  /** Captured sandboxes, which outlive those that they were taken of. */
   readonly snapshots: Snapshots
+  /** Directories that outlive sandboxes. */
   readonly volumes: Volumes
+  /** Machines that run before anybody asks for them. */
   readonly pool: Pool
   readonly #preparation: Preparation
   readonly #launcher: Launcher
@@ -127,7 +114,12 @@ export class Hearth implements AsyncDisposable {
     })
   }
 
-  /** A sandbox of a template, or with `from` of a snapshot. */
+  /**
+   * Makes a sandbox from a template, or with `from` from a snapshot, on the strongest rung that works here and fits.
+   *
+   * @example
+   * await using sandbox = await hearth.create({ atLeast: 'gvisor', limits: { memoryBytes: 512 * 1024 ** 2 }, ttlMs: 600_000 })
+   */
   async create(spec: CreateFrom = {}, options: CreateOptions = {}): Promise<EmbeddedSandbox> {
     const { signal } = options
     const prepared = await this.#typed(this.#preparation.prepare(spec, options), signal)
@@ -275,7 +267,7 @@ export class Hearth implements AsyncDisposable {
     return this.#leave((sandbox) => sandbox.kill())
   }
 
-  /** As `dispose`, but the sandboxes live on until their deadlines, for another process to adopt them. */
+  /** Ends this Hearth alone: the sandboxes live on until their deadlines, for another process to adopt them. */
   release(): Promise<void> {
     return this.#leave((sandbox) => sandbox.release())
   }

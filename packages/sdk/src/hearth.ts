@@ -27,6 +27,7 @@ import { Repositories } from './workspaces/repositories.ts'
 import { Volumes } from './workspaces/volumes.ts'
 import { Workspaces } from './workspaces/workspaces.ts'
 
+/** How `Hearth.create` makes a sandbox. */
 export interface CreateOptions {
   /** The same key with the same spec gives the same sandbox. Default: one of its own for each call. */
   readonly idempotencyKey?: string
@@ -41,33 +42,55 @@ type KeyedCreate = Pick<CreateOptions, 'onProgress'> & {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Which sandboxes a list has. */
 export interface ListFilters {
+  /** Only those in this state. Default: all that have not been removed. */
   readonly state?: SandboxState
+  /** Only those on this rung. */
   readonly rung?: Rung
   /** Only those that have all of these. */
   readonly metadata?: Readonly<Record<string, string>>
   /** Sandboxes per request. */
   readonly limit?: number
+  /** Gives up. */
   readonly signal?: AbortSignal
 }
 
+/** A part of a list of sandboxes, newest first. */
 export interface SandboxPage {
   readonly items: SandboxDetails[]
   /** For the next page; null at the end. */
   readonly next: string | null
 }
 
-/** A Hearth server: its sandboxes, snapshots, workspaces, runs, keys and events. */
+/**
+ * A Hearth server: its sandboxes, snapshots, workspaces, runs, keys and events.
+ *
+ * @example
+ * const hearth = new Hearth() // HEARTH_URL and HEARTH_API_KEY, or { url, apiKey }
+ * await using sandbox = await hearth.create({ atLeast: 'process', ttlMs: 600_000 })
+ * const { stdout } = await sandbox.exec('uname -a')
+ */
 export class Hearth {
+  /** The API keys of the tenant. */
   readonly keys: Keys
+  /** Captured sandboxes, which outlive those that they were taken of. */
   readonly snapshots: Snapshots
+  /** What the gateway puts into requests of sandboxes; their values are never given back. */
   readonly secrets: Secrets
+  /** Machines that wait for sandboxes, for operators. */
   readonly pool: Pool
+  /** Repositories of git that the server has cached. */
   readonly repositories: Repositories
+  /** Durable checkouts of repositories. */
   readonly workspaces: Workspaces
+  /** Durable directories. */
   readonly volumes: Volumes
+  /** The roots that sandboxes start from. */
   readonly templates: Templates
+  /** Who uses the server, for operators. */
   readonly tenants: Tenants
+  /** Runs of agents. */
   readonly runs: Runs
   readonly #connection: Connection
 
@@ -85,7 +108,12 @@ export class Hearth {
     this.runs = new Runs(this.#connection)
   }
 
-  /** A new sandbox of a template, or with `from` of a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox. */
+  /**
+   * Makes a sandbox from a template, or with `from` from a snapshot, ready for use. Repeated safely when the connection breaks: the key makes that one sandbox.
+   *
+   * @example
+   * await using sandbox = await hearth.create({ template: 'debian', atLeast: 'gvisor', ttlMs: 600_000 })
+   */
   async create(spec: CreateSandbox = {}, options: CreateOptions = {}): Promise<RemoteSandbox> {
     const { idempotencyKey, signal } = options
     if (idempotencyKey !== undefined) return await this.#create(spec, { ...options, idempotencyKey })
@@ -111,13 +139,19 @@ export class Hearth {
     return new RemoteSandbox(view, this.#connection)
   }
 
+  /** The sandbox with this identifier; `sandbox_not_found` when it does not exist or belongs to another tenant. */
   async get(id: string, options: CallOptions = {}): Promise<RemoteSandbox> {
     const path = `/sandboxes/${checkedId(id)}`
     const view = await this.#connection.http.json<SandboxView>({ method: 'GET', path, signal: options.signal })
     return new RemoteSandbox(view, this.#connection)
   }
 
-  /** All sandboxes that fit, page by page as they are asked for. */
+  /**
+   * All sandboxes that fit, newest first, page by page as they are asked for.
+   *
+   * @example
+   * for await (const { id, state } of hearth.list({ metadata: { job: 'nightly' } })) console.log(id, state)
+   */
   async *list(filters: ListFilters = {}): AsyncGenerator<SandboxDetails, void> {
     let cursor: string | null = null
     do {
@@ -127,7 +161,7 @@ export class Hearth {
     } while (cursor !== null)
   }
 
-  /** One page; `cursor` is the `next` of the one before. */
+  /** One page of the list of sandboxes; `cursor` is the `next` of the one before. */
   async page(filters: ListFilters = {}, cursor: string | null = null): Promise<SandboxPage> {
     const { state, rung, limit, signal } = filters
     const metadata = Object.entries(filters.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value] as const)

@@ -34,7 +34,7 @@ async function createSandbox(hearth: Hearth, options: RunOptions, interrupts: In
   using progress = new Progress(options.quiet === true)
   return await hearth.create(specOf(options, DEFAULT_TIMEOUT_MS), {
     signal: interrupts.signal,
-    progress: (line) => progress.say(line),
+    onProgress: (line) => progress.say(line),
   })
 }
 

@@ -34,7 +34,7 @@ async function createSandbox(hearth: Hearth, options: ShellOptions, interrupts: 
   const term = process.env['TERM'] ?? 'xterm'
   const sandbox = await hearth.create(
     { ...spec, env: { TERM: term, ...spec.env } },
-    { signal: interrupts.signal, progress: (line) => progress.say(line) },
+    { signal: interrupts.signal, onProgress: (line) => progress.say(line) },
   )
   progress.stop()
   const { id, rung, driver, template } = sandbox.info

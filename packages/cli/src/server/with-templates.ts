@@ -22,7 +22,7 @@ export async function withTemplates<Result>(
     build: async (wanted, { force = false, onProgress, signal }) => {
       const { name } = await engine.templates.build(wanted, {
         force,
-        ...(onProgress === undefined ? {} : { progress: onProgress }),
+        ...(onProgress === undefined ? {} : { onProgress }),
         ...(signal === undefined ? {} : { signal }),
       })
       return (await list()).find((built) => built.name === name) ?? { name, digest: null, builtAt: null }

@@ -2,9 +2,12 @@ import type { Rung } from '@hearth/contract'
 import type { Probe } from './driver.ts'
 import { selectDriver, type ProbedDriver } from './select-driver.ts'
 
+/** What a rung can do on this host. */
 export interface RungReport {
   readonly rung: Rung
+  /** What implements the rung, by name. */
   readonly driver: string
+  /** Whether it works here and what it can do, or why not and what would change that. */
   readonly probe: Probe
   /** True for the one that a create without demands gets. */
   readonly selected: boolean

@@ -53,7 +53,7 @@ export interface LaunchOptions {
   /** Default: a new one. */
   readonly id?: SandboxId
   readonly signal?: AbortSignal
-  readonly progress?: Progress
+  readonly onProgress?: Progress
   /** Told when it has its files. */
   readonly diskMade?: () => void
 }
@@ -141,7 +141,7 @@ export class Launcher {
     { info: { id, limits }, configuration }: UnownedRecord,
     template: Template,
     from: StoredSnapshot | null,
-    { signal, progress, diskMade }: Omit<LaunchOptions, 'id'>,
+    { signal, onProgress: progress, diskMade }: Omit<LaunchOptions, 'id'>,
   ): Omit<LaunchRequest, 'volumes'> {
     const directory = sandboxDirectory(this.#paths.sandboxes, id)
     const tell = { ...(progress === undefined ? {} : { progress }), ...(diskMade === undefined ? {} : { diskMade }) }

@@ -49,7 +49,7 @@ export class Preparation {
 
   async prepare(
     spec: CreateFrom,
-    options: { readonly signal?: AbortSignal; readonly progress?: Progress },
+    options: { readonly signal?: AbortSignal; readonly onProgress?: Progress },
   ): Promise<Prepared> {
     const wanted = parseInput(createFromSchema, spec, 'spec')
     const prepared = wanted.from === undefined ? await this.#fromTemplate(wanted, options) : await this.#from(wanted)
@@ -81,7 +81,7 @@ export class Preparation {
 
   async #fromTemplate(
     spec: Spec,
-    options: { readonly signal?: AbortSignal; readonly progress?: Progress },
+    options: { readonly signal?: AbortSignal; readonly onProgress?: Progress },
   ): Promise<Prepared> {
     const { driver, probe, name, limits } = await this.#plan(spec)
     const template = await this.#parts.templates.resolve(name, options)

@@ -63,7 +63,7 @@ describe('template store', () => {
     const store = open()
     const heard: string[][] = Array.from({ length: 5 }, () => [])
     const templates = await Promise.all(
-      heard.map(async (lines) => await store.resolve(name(), { progress: (line) => lines.push(line) })),
+      heard.map(async (lines) => await store.resolve(name(), { onProgress: (line) => lines.push(line) })),
     )
     expect(new Set(templates.map(({ digest }) => digest)).size).toBe(1)
     expect(fetched).toBe(ONE_PULL)
@@ -75,7 +75,7 @@ describe('template store', () => {
     const children = [elsewhere(), elsewhere()]
     const lines: string[] = []
     const own = waitFor(() => fetched > 0).then(
-      async () => await open().resolve(name(), { progress: (line) => lines.push(line) }),
+      async () => await open().resolve(name(), { onProgress: (line) => lines.push(line) }),
     )
     const codes = await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0] as number))
     expect(codes).toEqual([0, 0])

@@ -15,8 +15,11 @@ import type { HostTemplate, Progress, Template } from './template.ts'
 /** How long a description of the host's toolchain is used before it is read again. */
 const HOST_TEMPLATE_MS = 5000
 
+/** How a template is resolved or built. */
 export interface ResolveOptions {
-  readonly progress?: Progress
+  /** Told what is being done, line by line. */
+  readonly onProgress?: Progress
+  /** Gives up; the build ends when nobody else waits for it. */
   readonly signal?: AbortSignal
 }
 
@@ -174,7 +177,7 @@ export class TemplateStore {
       task = started
       this.#building.set(name, started)
     }
-    return await task.wait(options.signal, options.progress)
+    return await task.wait(options.signal, options.onProgress)
   }
 
   async #buildOnce(

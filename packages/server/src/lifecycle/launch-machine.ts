@@ -14,7 +14,7 @@ export async function launchMachine(
     return await context.hearth.create(engineSpec(row.spec), {
       ...launchOptions(row),
       signal,
-      progress: (line) => progress.say(line),
+      onProgress: (line) => progress.say(line),
     })
   } finally {
     progress.stop()

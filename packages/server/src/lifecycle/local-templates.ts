@@ -31,7 +31,7 @@ export class LocalTemplates implements TemplateControl {
     const built = await templates.build(name, {
       force: options.force,
       signal: options.signal,
-      progress: options.onProgress,
+      onProgress: options.onProgress,
     })
     const found = (await templates.list()).find((each) => each.name === built.name)
     // Whoever removed it in the same moment has the last word.

@@ -35,7 +35,7 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 async function pull(name: string, progress: string[] = []): Promise<DirectoryTemplate> {
-  const template = await store.resolve(name, { progress: (line) => progress.push(line) })
+  const template = await store.resolve(name, { onProgress: (line) => progress.push(line) })
   if (template.kind !== 'directory') throw new Error('not a directory')
   return template
 }

@@ -9,11 +9,14 @@ function engine() {
     say: (line: string) => void
     end: (error?: Error) => void
   }[] = []
-  const resolve = (name: string, options: { signal: AbortSignal; progress: (line: string) => void }): Promise<void> => {
+  const resolve = (
+    name: string,
+    options: { signal: AbortSignal; onProgress: (line: string) => void },
+  ): Promise<void> => {
     const { promise, resolve: done, reject } = Promise.withResolvers<void>()
     options.signal.addEventListener('abort', () => reject(new Error('aborted')))
     const end = (error?: Error): void => (error === undefined ? done() : reject(error))
-    tasks.push({ name, signal: options.signal, say: options.progress, end })
+    tasks.push({ name, signal: options.signal, say: options.onProgress, end })
     return promise
   }
   const plan = async ({ template = 'host' }: { template?: string }) => ({ template })

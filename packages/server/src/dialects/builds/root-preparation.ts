@@ -59,10 +59,10 @@ export class RootPreparation {
 
   #begin(name: string): Running {
     const stop = new AbortController()
-    const progress = (line: string): void => {
+    const onProgress = (line: string): void => {
       running.said = line.trim().slice(0, 200)
     }
-    const done = this.#engine.templates.resolve(name, { signal: stop.signal, progress })
+    const done = this.#engine.templates.resolve(name, { signal: stop.signal, onProgress })
     const running: Running = { said: '', stop, done }
     this.#running.set(name, running)
     // Who waits is told of a failure; for the others it is in the log, and the next create tries again.
