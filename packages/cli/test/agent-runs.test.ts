@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunInfo } from '@hearth/sdk'
 import { ServerCommand } from './server-command.ts'
@@ -183,13 +184,7 @@ describe('hearth agent with a server', () => {
     const id = await begun()
     child.kill('SIGKILL')
     await new Promise((resolve) => child.once('close', resolve))
-    // Its lease is over when it says nothing for long; here somebody gives it back.
-    const key = readFileSync(join(hearth.home, 'key'), 'utf8').trim()
-    const released = await fetch(`${place.server.url}/v1/runs/${id}/lease?lease=1`, {
-      method: 'DELETE',
-      headers: { authorization: `Bearer ${key}` },
-    })
-    expect(released.status).toBe(204)
+    await release(id)
     expect(await hearth.run(['agent', 'steer', id, 'x'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('nobody works'),
@@ -197,6 +192,21 @@ describe('hearth agent with a server', () => {
     expect((await hearth.run(['agent', 'stop', id])).stdout).toMatch(/^stopped: [^]*1 file changed\n$/)
     expect((await runs())[0]).toMatchObject({ id, reason: 'stopped', complete: true })
     expect(await hearth.json(['ls', '--json'])).toEqual([])
+  })
+
+  it('is stopped when nobody works on it, and a patch that cannot be kept with it is written to this machine', async () => {
+    const { hearth } = place
+    const large = bash('head -c 9000000 /dev/urandom > large; sleep 30')
+    const { child } = hearth.start(agent(script('left-large.json', EDIT, large, SUBMIT), '--max-time', '5m'))
+    const id = await begun()
+    await sleep(1000)
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('close', resolve))
+    await release(id)
+    const { code, stderr } = await hearth.run(['agent', 'stop', id])
+    expect(code).toBe(0)
+    const [, file = ''] = /was written to (\S+\.patch)$/m.exec(stderr) ?? []
+    expect(readFileSync(file, 'utf8')).toMatch(/\+echo hello\n[^]*GIT binary patch/)
   })
 
   it('keeps what its sub-agents did, in fresh machines of the server too', async () => {
@@ -254,6 +264,16 @@ describe('hearth agent --delegate with a server', () => {
     expect(stderr).toMatch(/! goes on\n[^]*interrupted/)
   })
 })
+
+/** The lease of a run is over when whoever worked on it says nothing for long; here somebody gives it back. */
+async function release(id: string): Promise<void> {
+  const key = readFileSync(join(place.hearth.home, 'key'), 'utf8').trim()
+  const released = await fetch(`${place.server.url}/v1/runs/${id}/lease?lease=1`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${key}` },
+  })
+  expect(released.status).toBe(204)
+}
 
 /** The newest run, when its long command has begun. */
 async function begun(): Promise<string> {

@@ -1,9 +1,10 @@
 import { createWriteStream } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { HearthError, type Sandbox } from '@hearth/contract'
+import type { AgentResult } from '@hearth/agent'
+import { BOUNDS, HearthError, type Sandbox } from '@hearth/contract'
 import type { Hearth } from '@hearth/sdk'
 import { printable } from '../output/printable.ts'
 import { hearthHome } from '../server/home.ts'
@@ -36,11 +37,23 @@ export async function staysWithFiles(hearth: Hearth, run: string, sandbox: strin
   }
 }
 
+/** A patch that is too large to be kept with its run, where nobody else gets it. */
+export async function savePatch(run: string, { diff }: Pick<AgentResult, 'diff'>): Promise<void> {
+  if (!diff.available || diff.patch.length <= BOUNDS.runPatchBytes) return
+  const file = await rescuedFile(`${run}.patch`)
+  await writeFile(file, diff.patch, { mode: 0o600 })
+  process.stderr.write(`the patch is too large to be kept with the run and was written to ${file}\n`)
+}
+
+async function rescuedFile(name: string): Promise<string> {
+  const directory = join(hearthHome(), 'rescued')
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  return join(directory, name)
+}
+
 /** Of a sandbox that ends with this process the files are written to one of this machine. */
 export async function saveFiles(sandbox: Sandbox, workdir: string): Promise<void> {
-  const directory = join(hearthHome(), 'rescued')
-  const file = join(directory, `${sandbox.id}.tar`)
-  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const file = await rescuedFile(`${sandbox.id}.tar`)
   try {
     await pipeline(Readable.from(sandbox.files.archive(workdir)), createWriteStream(file, { mode: 0o600 }))
   } catch (error) {

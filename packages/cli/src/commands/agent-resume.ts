@@ -15,6 +15,7 @@ import { deliver, type DeliveryOptions } from '../agent/deliver.ts'
 import type { Destination } from '../agent/destination.ts'
 import { goneSandbox } from '../agent/gone-sandbox.ts'
 import { ownerName, workOnServer } from '../agent/kept-on-server.ts'
+import { savePatch } from '../agent/rescued-files.ts'
 import { findBranch, toLocalBranch } from '../agent/local-branch.ts'
 import { signalNumber } from '../exit-codes.ts'
 import { Interrupts } from '../interrupts.ts'
@@ -99,8 +100,10 @@ export async function stopRun(name: string, text: string, options: ServerOptions
     const run = await findRun(hearth, name)
     if (run.complete) throw new HearthError('invalid_state', `${run.id} has ended: ${run.reason}`)
     if (run.state !== 'stopped') await hearth.runs.tell(run.id, 'stop', text)
-    if (run.driver === null)
-      await takeUp(hearth, run, NO_MODEL, { options: { ...options, quiet: true }, interrupts, live })
+    if (run.driver === null) {
+      const around = { options: { ...options, quiet: true }, interrupts, live }
+      await savePatch(run.id, await takeUp(hearth, run, NO_MODEL, around))
+    }
     for await (const event of hearth.runs.follow(run.id, { from: run.events, signal: interrupts.signal })) {
       if (event.type !== 'result') continue
       const people = (): string => `${resultLine(resultOf(event), run.budget.dollars)}\n`
