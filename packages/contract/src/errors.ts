@@ -211,6 +211,11 @@ export const ERROR_CODES = {
     retryable: true,
     suggestion: 'The database did not answer in time: check that it runs and that its disk has room.',
   },
+  engine_unavailable: {
+    status: 503,
+    retryable: true,
+    suggestion: 'No sandbox can be made on this host: read the log of the server, and run `hearth doctor`.',
+  },
   aborted: { status: 499, retryable: false, suggestion: 'The caller gave up.' },
   too_many: { status: 429, retryable: true, suggestion: 'Wait until something else has ended.' },
   internal: { status: 500, retryable: false, suggestion: 'This is a bug in Hearth.' },

@@ -69,6 +69,8 @@ export class Hearth implements AsyncDisposable {
   readonly #sleepers: Sleepers
   readonly #registry = new Remembered(() => this.#open())
   #disposed = false
+  /** Rejects with the reason why this home cannot be opened; the next call tries again. */
+  readonly open = async (): Promise<void> => void (await this.#ready())
 
   constructor(options: HearthOptions = {}) {
     const paths = hostPaths(options.home === undefined ? process.env : { ...process.env, HEARTH_HOME: options.home })
@@ -204,10 +206,7 @@ export class Hearth implements AsyncDisposable {
     for (const snapshot of record === null ? [] : snapshotsOf(record)) await this.snapshots.released(snapshot, id)
   }
 
-  /**
-   * Removes what crashes have left and no sandbox of this home uses: done once by itself, when this Hearth is first used. What cannot be
-   * removed is told to `onProblem`, and keeps nothing else from being removed.
-   */
+  /** Removes what crashes have left and no sandbox uses: done by itself at the first use. What cannot be removed is told to `onProblem`; the rest goes. */
   async sweep(options: SweepOptions = {}): Promise<void> {
     await this.#sweep(await this.#ready(), options)
   }

@@ -212,6 +212,17 @@ export interface WorkspaceControl {
   collect(caller: Caller, request: CollectRequest): Promise<Collected>
 }
 
+/** How a host does, for those who look after it. */
+export interface HostReport {
+  readonly sandboxes: readonly { readonly state: SandboxState; readonly rung: Rung; readonly count: number }[]
+  /** What is left of the host beyond what must stay free. */
+  readonly headroom: Readonly<Record<'memoryBytes' | 'diskBytes' | 'pids', number>>
+  /** Creates that were refused since the start because the host was full, by what there was too little of. */
+  readonly refusals: Readonly<Record<string, number>>
+  /** Parts of the server's own rounds that failed since the start, by name. */
+  readonly failedRounds: Readonly<Record<string, number>>
+}
+
 /**
  * What the API and the dialects call. Each method checks that the sandbox is the caller's: another tenant's is
  * `sandbox_not_found`. Scopes are checked by the caller of this interface, tenancy here.
@@ -227,6 +238,7 @@ export interface ControlPlane {
   readonly workspaces: WorkspaceControl
   /** Machines of this host that wait for sandboxes, of whichever tenant. */
   readonly pool: Pick<Pool, 'report' | 'set'>
+  report(): HostReport
   /** The same key with the same request gives the same sandbox; with another request, `idempotency_conflict`. */
   create(
     caller: Caller,

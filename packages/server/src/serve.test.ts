@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
@@ -80,6 +80,22 @@ describe('serve', () => {
     for (const key of [made, third.firstKey?.token ?? '']) {
       expect((await call(third, key, 'GET', '/tenants')).status).toBe(200)
     }
+  })
+
+  it('is not ready while the engine cannot be opened, and is once it can', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'hearth-serve-'))
+    await writeFile(join(own, 'store'), 'no directory')
+    await using server = await serve({ home: own, port: 0, logLevel: 'silent', prepare: false })
+    const ready = async () => await fetch(`${server.url}/ready`)
+    const refused = await ready()
+    expect(refused.status).toBe(503)
+    const text = await refused.text()
+    expect(text).toContain('engine_unavailable')
+    expect(text).not.toContain(own)
+    await rm(join(own, 'store'))
+    expect((await ready()).status).toBe(200)
+    await server.stop()
+    await rm(own, { recursive: true, force: true })
   })
 
   it('does not share its home', async () => {

@@ -119,7 +119,8 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     runs: runService(store),
     logger,
     inside,
-    ready: () => store.ping(),
+    ready: () => requireWorking(store, hearth),
+    dropped: countDropped(onEvents),
     linkSecret,
     dialects: dialectsOf(options, { linkSecret, store, builds, roots, home, onEvents }),
     listen: { host: options.host ?? '127.0.0.1', port: options.port ?? DEFAULT_PORT },
@@ -131,6 +132,27 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const prepared = options.prepare === false ? Promise.resolve() : prepare(hearth, logger)
   const stop = stopping(server, prepared, undo.move())
   return { url: server.url, dialects: server.dialects, home, firstKey, stop, [Symbol.asyncDispose]: () => stop() }
+}
+
+/** Creates need both. Who asks may be anybody, so that the reason is for the log alone. */
+async function requireWorking(store: Store, hearth: Hearth): Promise<void> {
+  await store.ping()
+  await hearth.open().catch((cause: unknown) => {
+    throw new HearthError('engine_unavailable', 'the engine cannot be opened; the log has the reason', { cause })
+  })
+}
+
+/** Entries that the record is missing, by the reason that it gives. */
+function countDropped(onEvents: State['onEvents']): () => Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  onEvents((events) => {
+    for (const { type, data } of events) {
+      if (type !== 'record.dropped') continue
+      const { reason = 'unknown', count = 0 } = data as { readonly reason?: string; readonly count?: number }
+      counts[reason] = (counts[reason] ?? 0) + count
+    }
+  })
+  return () => counts
 }
 
 interface DialectParts {

@@ -1,4 +1,5 @@
 import type { PoolReport } from '@hearth/contract'
+import type { HostReport } from '../control-plane.ts'
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
@@ -53,6 +54,55 @@ export class Metrics {
         creates.reset()
         creates.inc({ outcome: 'claimed' }, claimed)
         creates.inc({ outcome: 'missed' }, missed)
+      },
+    })
+  }
+
+  /** How the host does, the same way. */
+  observeHost(report: () => HostReport, dropped: () => Readonly<Record<string, number>>): void {
+    const registers = [this.registry]
+    const sandboxes: Gauge<'state' | 'rung'> = new Gauge({
+      name: 'hearth_sandboxes',
+      help: 'Sandboxes of this host by state and rung.',
+      labelNames: ['state', 'rung'],
+      registers,
+      collect: () => {
+        sandboxes.reset()
+        for (const { state, rung, count } of report().sandboxes) sandboxes.set({ state, rung }, count)
+      },
+    })
+    const headroom: Gauge<'resource'> = new Gauge({
+      name: 'hearth_host_headroom',
+      help: 'What is left of the host for sandboxes: bytes of memory and of disk, processes.',
+      labelNames: ['resource'],
+      registers,
+      collect: () => {
+        const { memoryBytes, diskBytes, pids } = report().headroom
+        headroom.set({ resource: 'memory_bytes' }, memoryBytes)
+        headroom.set({ resource: 'disk_bytes' }, diskBytes)
+        headroom.set({ resource: 'processes' }, pids)
+      },
+    })
+    this.#counted('hearth_host_full_total', 'Creates refused by a full host.', 'resource', () => report().refusals)
+    this.#counted('hearth_failed_rounds_total', 'Housekeeping that failed.', 'part', () => report().failedRounds)
+    this.#counted('hearth_record_dropped_total', 'Entries that the record is missing.', 'reason', dropped)
+  }
+
+  /** A counter that somebody else keeps. */
+  #counted<Label extends string>(
+    name: string,
+    help: string,
+    label: Label,
+    read: () => Readonly<Record<string, number>>,
+  ): void {
+    const counter: Counter<string> = new Counter({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.registry],
+      collect: () => {
+        counter.reset()
+        for (const [value, count] of Object.entries(read())) counter.inc({ [label]: value }, count)
       },
     })
   }

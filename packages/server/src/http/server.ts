@@ -32,6 +32,8 @@ export interface HttpServerOptions {
   readonly listen?: { readonly host?: string; readonly port?: number }
   /** Rejects while the server cannot do its work. */
   readonly ready?: () => Promise<void>
+  /** Entries that the record is missing, by reason, for the metrics. Default none. */
+  readonly dropped?: () => Readonly<Record<string, number>>
   /** Signs links to previews, 32 bytes or more. Links die with it. */
   readonly linkSecret: Uint8Array
   /** Domain of host names of previews; the default `localhost` needs no name server. */
@@ -74,6 +76,10 @@ class ListeningServer implements HttpServer {
     const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...options.limits }
     const metrics = new Metrics()
     const { inside = new InsideConnections() } = options
+    metrics.observeHost(
+      () => options.controlPlane.report(),
+      () => options.dropped?.() ?? {},
+    )
     this.#operations = new Operations({ logger: options.logger, metrics })
     this.#services = {
       ...options,

@@ -44,14 +44,42 @@ export class Admission {
   readonly #measure: () => Headroom
   #measured: { readonly at: number; readonly headroom: Headroom } | null = null
   #creates = 0
+  readonly #refusals: Record<string, number> = {}
 
   constructor(measure: () => Headroom, limits: Partial<AdmissionLimits> = {}) {
     this.#measure = measure
     this.#limits = { ...DEFAULT_ADMISSION, ...limits }
   }
 
-  /** Counts a create until this is disposed of; throws `host_full`. */
-  enter(liveSandboxes: number): Disposable {
+  /** Refusals since the start, by what there was too little of. */
+  get refusals(): Readonly<Record<string, number>> {
+    return this.#refusals
+  }
+
+  /** What is left beyond what must stay free. */
+  headroom(): Headroom {
+    const { memoryBytes, diskBytes, pids } = this.#headroom()
+    const limits = this.#limits
+    return {
+      memoryBytes: Math.max(0, memoryBytes - limits.memoryBytes),
+      diskBytes: Math.max(0, diskBytes - limits.diskBytes),
+      pids: Math.max(0, pids - limits.pids),
+    }
+  }
+
+  /** Counts a create until this is disposed of; throws `host_full`. A refusal of an `attempt` is told to nobody: the create asks again. */
+  enter(liveSandboxes: number, purpose: 'create' | 'attempt' = 'create'): Disposable {
+    try {
+      return this.#enter(liveSandboxes)
+    } catch (error) {
+      const resource = HearthError.isInstance(error) ? error.context['resource'] : null
+      if (purpose === 'create' && typeof resource === 'string')
+        this.#refusals[resource] = (this.#refusals[resource] ?? 0) + 1
+      throw error
+    }
+  }
+
+  #enter(liveSandboxes: number): Disposable {
     const limits = this.#limits
     const { memoryBytes, diskBytes, pids } = this.#headroom()
     const starting = this.#creates * limits.startingMemoryBytes

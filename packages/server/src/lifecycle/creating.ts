@@ -97,7 +97,7 @@ export async function beginBoth(
 /** A request that was made before is answered also by a host that is full; any other is refused when its row is written. */
 function enterIfRoom(context: Context, admitted: DisposableStack): boolean {
   try {
-    admitted.use(context.admission.enter(context.live.size))
+    admitted.use(context.admission.enter(context.live.size, 'attempt'))
     return true
   } catch (error) {
     if (HearthError.isInstance(error) && error.code === 'host_full') return false

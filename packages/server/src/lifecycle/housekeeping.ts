@@ -45,6 +45,8 @@ export class Housekeeping {
   readonly #volumes: VolumeReconciliation
   readonly #secrets: SecretChanges
   #busy = false
+  /** Parts of rounds that failed since the start, by name. */
+  readonly failures: Record<string, number> = {}
   #purgedAt = 0
   /** When others last heard of this host. */
   #heardAt = Date.now()
@@ -122,7 +124,11 @@ export class Housekeeping {
   }
 
   #attempt(what: string, work: () => Promise<unknown>): Promise<void> {
-    return guarded(this.#context, what, work)
+    const report = (name: string, error: unknown): void => {
+      this.failures[what] = (this.failures[what] ?? 0) + 1
+      this.#context.report(name, error)
+    }
+    return guarded({ report }, what, work)
   }
 
   async writeActivity(): Promise<void> {

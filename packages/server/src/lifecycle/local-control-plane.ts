@@ -40,6 +40,7 @@ import { settleSnapshots } from './removing-snapshots.ts'
 import { renewSandbox } from './renewing.ts'
 import { givenUp, replayCreate, unlessAborted } from './replaying.ts'
 import type { Step } from './steps.ts'
+import { hostReport } from './host-report.ts'
 import { deleteElsewhere } from './silent-hosts.ts'
 import { requireAlive, toView } from './view.ts'
 import { awake, wakeInTurn } from './waking.ts'
@@ -83,6 +84,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   readonly repositories: RepositoryControl
   readonly workspaces: WorkspaceControl
   readonly pool: ControlPlane['pool']
+  readonly report: ControlPlane['report']
   readonly #context: Context
   readonly #housekeeping: Housekeeping
   readonly #lock: AsyncDisposable
@@ -108,6 +110,7 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
     this.pool = context.hearth.pool
     this.#lock = lock
     this.#housekeeping = new Housekeeping(context, options.housekeeping ?? {})
+    this.report = () => hostReport(context, this.#housekeeping)
     this.#housekeeping.start()
     this.recovered = found
   }
@@ -115,10 +118,9 @@ export class LocalControlPlane implements ControlPlane, AsyncDisposable {
   /** Resolves when requests can be served. What the last life of this server left undone is finished behind them. */
   static async open(options: LocalControlPlaneOptions): Promise<LocalControlPlane> {
     const { store, hearth } = options
-    const { home } = hearth.paths
-    const lock = await lockHome(home)
+    const lock = await lockHome(hearth.paths.home)
     try {
-      const hostId = await hostIdentity(home)
+      const hostId = await hostIdentity(hearth.paths.home)
       const context = newContext(options, hostId)
       await store.hosts.register(hostId)
       await store.operations.releaseOwner(hostId)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { CreateSandbox, SandboxView, Scope } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import pino from 'pino'
-import { LocalControlPlane } from '../../lifecycle/local-control-plane.ts'
+import { LocalControlPlane, type LocalControlPlaneOptions } from '../../lifecycle/local-control-plane.ts'
 import { shareProbes } from '../../lifecycle/shared-probes.ts'
 import { engineOptions } from '../../record/engine-options.ts'
 import { Records } from '../../record/records.ts'
@@ -33,7 +33,7 @@ interface Parts {
   readonly inside: InsideConnections
 }
 
-type Addresses = Pick<HttpServerOptions, 'previewDomain' | 'publicUrl'>
+type MoreOptions = Pick<HttpServerOptions, 'previewDomain' | 'publicUrl'> & Pick<LocalControlPlaneOptions, 'admission'>
 
 export class TestServer implements AsyncDisposable {
   readonly store: Store
@@ -47,7 +47,7 @@ export class TestServer implements AsyncDisposable {
   /** Where it has its state. */
   readonly home: string
 
-  private constructor(parts: Parts, limits: Partial<HttpLimits>, addresses: Addresses) {
+  private constructor(parts: Parts, limits: Partial<HttpLimits>, more: MoreOptions) {
     this.store = parts.store
     this.plane = parts.plane
     this.key = parts.key
@@ -66,11 +66,11 @@ export class TestServer implements AsyncDisposable {
       inside: parts.inside,
       logger: pino({ level: 'debug' }, { write }),
       limits,
-      ...addresses,
+      ...more,
     })
   }
 
-  static async start(limits: Partial<HttpLimits> = {}, addresses: Addresses = {}): Promise<TestServer> {
+  static async start(limits: Partial<HttpLimits> = {}, more: MoreOptions = {}): Promise<TestServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-http-'))
     await shareProbes(home)
     const keys = deriveKeys(await serverKey(join(home, 'secret-key')))
@@ -80,7 +80,8 @@ export class TestServer implements AsyncDisposable {
     const records = new Records(store, { onProblem })
     const inside = new InsideConnections()
     const hearth = new Hearth({ home, spareKeepers: 0, ...engineOptions(store, records, inside) })
-    const plane = await LocalControlPlane.open({ store, hearth, records, onProblem })
+    const { admission = {}, ...addresses } = more
+    const plane = await LocalControlPlane.open({ store, hearth, records, onProblem, admission })
     const first = await ensureOperatorKey(store)
     if (first === null) throw new Error('a new store has a key')
     const server = new TestServer({ home, store, plane, key: first.token, problems, inside }, limits, addresses)
