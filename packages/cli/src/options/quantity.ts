@@ -37,6 +37,14 @@ export function parseCpus(text: string): number {
   return Number(text)
 }
 
+/** One of a few words. */
+export function parseWord(words: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (words.includes(text)) return text
+    throw new InvalidArgumentError(`It must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}.`)
+  }
+}
+
 /** Collects `KEY=VALUE`; the value may be empty and may contain `=`. */
 export function collectPair(text: string, previous: Readonly<Record<string, string>> = {}): Record<string, string> {
   const separator = text.indexOf('=')

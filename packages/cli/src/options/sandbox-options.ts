@@ -1,7 +1,8 @@
 import { Option, type Command } from 'commander'
 import type { Rung, SandboxSpec } from '@hearth/contract'
 import { addPolicyOptions, policyOf, type PolicyOptions } from './policy-options.ts'
-import { collectPair, parseCount, parseCpus, parseDuration, parseSize } from './quantity.ts'
+import { RUNG_WORDS } from '../completion/verb.ts'
+import { collectPair, parseCount, parseCpus, parseDuration, parseSize, parseWord } from './quantity.ts'
 
 /** What the options of every command that makes a sandbox become. */
 export interface SandboxOptions extends PolicyOptions {
@@ -19,6 +20,8 @@ export interface SandboxOptions extends PolicyOptions {
   readonly meta?: Readonly<Record<string, string>>
 }
 
+export const parseRung = parseWord(RUNG_WORDS.split(' '))
+
 const COMMAND_TIMEOUT = 'end the command after this time, like 30s or 10m'
 
 export const MEMORY_LIMIT = 'memory limit, like 512M'
@@ -30,8 +33,8 @@ export function addSandboxOptions(
   memory = new Option('--memory <size>', MEMORY_LIMIT).argParser(parseSize),
 ): Command {
   command
-    .option('--rung <name>', 'exactly this rung: simulated, process, container, gvisor or microvm')
-    .option('--at-least <name>', 'this rung or a stronger one')
+    .option('--rung <name>', 'exactly this rung: simulated, process, container, gvisor or microvm', parseRung)
+    .option('--at-least <name>', 'this rung or a stronger one', parseRung)
     .option('--template <name>', 'host, debian, code-interpreter, or an image (registry/name:tag, archive:PATH)')
     .option('--env <KEY=VALUE>', 'an environment variable (repeatable)', collectPair)
     .option('--workdir <path>', 'working directory inside')

@@ -4,6 +4,7 @@ import type { ListOptions } from '../commands/list.ts'
 import { addCreateOptions, type CreateOptions } from '../options/create-options.ts'
 import { memoryOption } from '../options/memory-option.ts'
 import { collectPair, parseDuration } from '../options/quantity.ts'
+import { parseRung } from '../options/sandbox-options.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
 
@@ -61,7 +62,7 @@ function addList(program: Command, finish: Finish): void {
     .description('list sandboxes, newest first')
     .option('-a, --all', 'also those that have ended')
     .option('--state <name>', 'only in this state, like running or hibernated')
-    .option('--rung <name>', 'only on this rung')
+    .option('--rung <name>', 'only on this rung', parseRung)
     .option('--meta <KEY=VALUE>', 'only with this label (repeatable)', collectPair)
   remote(command).action(async (options: ListOptions) =>
     finish(await (await import('../commands/list.ts')).list(options)),
