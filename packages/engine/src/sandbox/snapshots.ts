@@ -64,7 +64,7 @@ export class Snapshots {
 
   /** All of it but its template, as the bytes of one file. */
   async export(snapshot: string): Promise<AsyncIterable<Uint8Array>> {
-    return this.#store.export(await this.#store.get(snapshot))
+    return this.#store.export(await this.#store.whole(snapshot))
   }
 
   /** What `export` gave, here or on another host, as a new snapshot. Refused with `snapshot_corrupt` when anything of it is not as it was. */
@@ -89,7 +89,7 @@ export class Snapshots {
 
   /** With what only the engine needs to know. */
   async stored(snapshot: string): Promise<StoredSnapshot> {
-    return await this.#store.get(snapshot)
+    return await this.#store.whole(snapshot)
   }
 
   async take(sandbox: EmbeddedSandbox, { id, ...options }: EngineSnapshotOptions): Promise<SnapshotInfo> {
@@ -167,9 +167,10 @@ export class Snapshots {
     return this.#inTurn(() => this.#store.keepFiles(id))
   }
 
-  /** Resolves when nothing is being removed behind anybody's back. */
+  /** Resolves when nothing is being removed or written out behind anybody's back. */
   async settled(): Promise<void> {
     await this.#releasing
+    await this.#store.settled()
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -196,7 +197,7 @@ export class Snapshots {
 
   /** Removes what crashes have left and what nobody can use any more. */
   async collect(graceMs: number): Promise<void> {
-    await this.settled()
+    await this.#releasing
     // Nobody knows what a record names that a crash has damaged: until it is swept itself, everything stays.
     const inUse = await this.#inUse().catch((error: unknown) => {
       this.#onProblem('collecting snapshots', error)

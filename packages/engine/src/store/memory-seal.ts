@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { MANIFEST } from './snapshot-files.ts'
+import type { SnapshotManifest } from './snapshot-manifest.ts'
+import { writeOut } from './written-out.ts'
 
 const SEAL = 'memory.json'
 const CHUNK_BYTES = 1024 * 1024
@@ -13,16 +15,20 @@ const CHUNK_BYTES = 1024 * 1024
 const sealSchema = z.record(z.string(), z.object({ bytes: z.int().min(0), sha256: z.string() }))
 export type MemorySeal = z.output<typeof sealSchema>
 
-/** Reads the memory of a new snapshot once and notes its checksums. Nobody waits for it: until it is done the memory cannot be checked. */
-export function sealInBackground(directory: string, onProblem: OnProblem): void {
-  // `check` makes up for one that could not be written.
-  void inBackground(`noting the checksums of ${directory}`, () => sealUnlessRemoved(directory), onProblem)
+/**
+ * Writes a new snapshot out, reads its memory once and notes its checksums. Nobody waits for it: until it is done a loss of power can tear it, and
+ * the memory cannot be checked.
+ */
+export function finishInBackground(directory: string, manifest: SnapshotManifest, onProblem: OnProblem): Promise<void> {
+  // `check` makes up for what could not be done.
+  return inBackground(`writing out ${directory}`, () => finishUnlessRemoved(directory, manifest), onProblem)
 }
 
-/** A snapshot that is removed meanwhile needs none. */
-async function sealUnlessRemoved(directory: string): Promise<void> {
+/** A snapshot that is removed meanwhile needs nothing. */
+async function finishUnlessRemoved(directory: string, manifest: SnapshotManifest): Promise<void> {
   try {
-    await sealMemory(directory)
+    await writeOut(directory, manifest)
+    if (manifest.memory !== null) await sealMemory(directory)
   } catch (error) {
     if (existsSync(join(directory, MANIFEST))) throw error
   }

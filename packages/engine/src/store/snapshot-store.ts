@@ -16,10 +16,14 @@ import {
   writeManifest,
 } from './snapshot-files.ts'
 import { snapshotsDirectory } from './layers.ts'
-import { sealInBackground } from './memory-seal.ts'
+import { finishInBackground } from './memory-seal.ts'
 import { isPassing, type SnapshotManifest, type StoredSnapshot } from './snapshot-manifest.ts'
 import { SnapshotNames } from './snapshot-names.ts'
 import { runStore, typedStoreError } from './store-helper.ts'
+import { isTorn, markUnwritten } from './written-out.ts'
+
+/** What is wrong with one whose host lost its power. */
+export const TORN = 'was not written out when the host went down'
 
 /** What `collect` removed. */
 export interface Collected {
@@ -38,6 +42,7 @@ export class SnapshotStore {
   readonly #directory: string
   readonly #onProblem: OnProblem
   readonly #names: SnapshotNames
+  readonly #finishing = new Set<Promise<void>>()
 
   constructor(paths: HostPaths, onProblem: OnProblem = unheard) {
     this.#paths = paths
@@ -68,6 +73,7 @@ export class SnapshotStore {
     const { name } = manifest.info
     if (manifest.info.id !== id) throw new HearthError('internal', `the manifest of ${id} is about ${manifest.info.id}`)
     if (name !== null) await this.#names.claim(name, id, async (other) => (await this.#find(other)) !== null)
+    if (manifest.kind === 'snapshot') markUnwritten(directory, manifest)
     try {
       // A fork is of no use after the crash that would lose it.
       await writeManifest(directory, manifest, manifest.kind !== 'fork')
@@ -77,8 +83,17 @@ export class SnapshotStore {
     }
     releaseDraft(directory)
     // What passes soon is not worth the reading.
-    if (manifest.memory !== null && !isPassing(manifest)) sealInBackground(directory, this.#onProblem)
+    if (!isPassing(manifest)) {
+      const finishing = finishInBackground(directory, manifest, this.#onProblem)
+      this.#finishing.add(finishing)
+      void finishing.then(() => this.#finishing.delete(finishing))
+    }
     return { id, directory, manifest }
+  }
+
+  /** Resolves when all that was committed is written out. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#finishing)
   }
 
   /** Gives up a draft, whatever it holds. */
@@ -90,6 +105,13 @@ export class SnapshotStore {
     const id = snapshotIdSchema.safeParse(idOrName).data ?? (await this.#names.find(idOrName))
     const found = id === null ? null : await this.#read(id)
     if (found === null) throw new HearthError('snapshot_not_found', `there is no snapshot ${idOrName}`)
+    return found
+  }
+
+  /** As `get`, for who makes a sandbox or an archive of it: refused when the host went down before it was written out. */
+  async whole(idOrName: string): Promise<StoredSnapshot> {
+    const found = await this.get(idOrName)
+    if (isTorn(found.directory)) throw new HearthError('snapshot_corrupt', `snapshot ${found.id} ${TORN}`)
     return found
   }
 

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newSandboxId, newSnapshotId } from '@hearth/contract'
@@ -61,10 +62,31 @@ it('counts by kind', async () => {
   expect(usage.totalBytes).toBeGreaterThan(usage.freeBytes)
 })
 
+it('knows a snapshot that was not written out when the host went down, and makes nothing of it', async () => {
+  const torn = await make('snapshot', { memory: 'the memory' })
+  const mark = join(torn.directory, 'unwritten')
+  await store.settled()
+  expect(existsSync(mark)).toBe(false)
+  const other = await make('snapshot')
+  // As it is found after the next start of the host, with and without what was in the note.
+  for (const boot of ['00000000-0000-0000-0000-000000000000', '']) {
+    await writeFile(mark, boot)
+    await expect(store.whole(torn.id)).rejects.toMatchObject({ code: 'snapshot_corrupt' })
+    expect((await checkStore(hearth.paths, new Set())).problems).toEqual([
+      { kind: 'damaged', id: torn.id, problem: 'it was not written out when the host went down' },
+    ])
+  }
+  expect((await store.whole(other.id)).id).toBe(other.id)
+  // One whose maker died before is written out by the check, as long as the host has not gone down.
+  await writeFile(mark, (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim())
+  expect((await checkStore(hearth.paths, new Set())).problems).toEqual([])
+  expect(existsSync(mark)).toBe(false)
+})
+
 it("finds what is damaged and what is nobody's, and nothing else", async () => {
   const whole = await make('snapshot', { memory: 'the memory' })
-  // It is sealed behind our back; the first check makes up for it if it was faster.
-  await checkStore(hearth.paths, new Set())
+  // It is sealed behind our back.
+  await store.settled()
   expect(await checkStore(hearth.paths, new Set())).toEqual({ snapshots: 1, sealed: [], problems: [] })
 
   await writeFile(join(whole.directory, 'memory', 'ram'), 'the Memory')

@@ -7,6 +7,8 @@ import { snapshotsDirectory } from './layers.ts'
 import { hashMemory, readSeal, sealMemory } from './memory-seal.ts'
 import { isDraftOwned, readManifest } from './snapshot-files.ts'
 import type { StoredSnapshot } from './snapshot-manifest.ts'
+import { TORN } from './snapshot-store.ts'
+import { isTorn, writeOut } from './written-out.ts'
 
 /** The inode of the top of a btrfs subvolume. */
 const SUBVOLUME_INODE = 256
@@ -44,6 +46,11 @@ export async function checkStore(paths: HostPaths, sandboxes: ReadonlySet<string
         problems.push({ kind: 'orphan', id: name, problem: 'it was never finished' })
     } else {
       snapshots++
+      if (isTorn(directory)) {
+        problems.push({ kind: 'damaged', id: name, problem: `it ${TORN}` })
+        continue
+      }
+      await writeOut(directory, found.manifest)
       for (const problem of await diskProblems(found, names)) problems.push({ kind: 'damaged', id: name, problem })
       const memory = await memoryProblem(found)
       if (memory === 'sealed') sealed.push(found.id)

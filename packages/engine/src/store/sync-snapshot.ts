@@ -15,6 +15,10 @@ export async function syncSnapshot(directory: string, { disk, memory }: Snapshot
   for (const path of [directory, dirname(directory)]) await syncFile(path)
 }
 
+export async function syncDirectory(directory: string): Promise<void> {
+  await syncFile(directory)
+}
+
 async function syncFile(path: string): Promise<void> {
   const file = await open(path, 'r')
   try {

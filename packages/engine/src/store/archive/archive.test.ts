@@ -104,7 +104,8 @@ describe('an archive of a snapshot', () => {
   it('gives its files alone to who does not trust its maker, and is checked all the same', async () => {
     const { directory, manifest } = await store.import(pieces(whole), { memory: 'none' })
     expect(manifest).toMatchObject({ memory: null, interpreters: [], info: { memory: false, memoryBytes: 0 } })
-    expect((await readdir(directory)).toSorted()).toEqual(['disk', 'manifest.json'])
+    const names = await readdir(directory)
+    expect([names.includes('disk'), names.includes('memory')]).toEqual([true, false])
     const changed = Buffer.from(whole)
     const at = changed.indexOf('rrrrrrrr')
     changed.writeUInt8(changed.readUInt8(at) ^ 1, at)

@@ -97,6 +97,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.snapshots.settled()
     await this.registry.services.keepers.dispose()
     await removeStore(this.paths)
     await runStore(this.paths.guest, 'remove', this.paths.home)
