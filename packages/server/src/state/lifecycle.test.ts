@@ -57,7 +57,6 @@ const LEGAL = new Set<`${SandboxState} ${SandboxState}`>([
   'stopping stopped',
   'stopping failed',
   'stopping deleting',
-  'stopped resuming',
   'stopped deleting',
   'failed deleting',
   'deleting deleted',

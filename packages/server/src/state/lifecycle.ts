@@ -2,7 +2,7 @@ import { HearthError, SANDBOX_STATES, type SandboxState } from '@hearth/contract
 
 /**
  * Every change of state that there is. What must hold:
- * - an operation that is undone goes back to the state of rest that it left (`pausing` to `running`, `resuming` to `paused` or `stopped`,
+ * - an operation that is undone goes back to the state of rest that it left (`pausing` to `running`, `resuming` to `paused`,
  *   `hibernating` to `running` or `paused`, `waking` to `hibernated`);
  * - a machine that was found ended goes to `stopped` from any state in which it could have run;
  * - anything can be deleted at any time, and a deletion that has begun only goes on: it is repeated until nothing is left.
@@ -17,7 +17,7 @@ export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>
   hibernated: ['waking', 'stopping', 'stopped', 'deleting'],
   waking: ['running', 'hibernated', 'stopped', 'failed', 'deleting'],
   stopping: ['stopped', 'failed', 'deleting'],
-  stopped: ['resuming', 'deleting'],
+  stopped: ['deleting'],
   failed: ['deleting'],
   deleting: ['deleted'],
   deleted: [],
