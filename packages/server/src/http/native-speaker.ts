@@ -30,11 +30,18 @@ export class NativeSpeaker implements Speaker {
 
   request(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
     const host = hostOf(this.#services, incoming)
-    this.#beginning = operation
     if (host.kind === 'api' && isLinkPath(this.#services, incoming))
       void handleLinkPath(this.#services, incoming, outgoing, operation)
-    else if (host.kind === 'api') void this.#listener(incoming, outgoing)
+    else if (host.kind === 'api') this.#answer(incoming, outgoing, operation)
     else void handlePreview(this.#services, incoming, outgoing, operation, host.kind === 'preview' ? host.target : null)
+  }
+
+  /** What is unreadable is found out before the listener waits for anything: later this is another request's, or nobody's. */
+  #answer(incoming: IncomingMessage, outgoing: ServerResponse, operation: Operation): void {
+    this.#beginning = operation
+    const answering = this.#listener(incoming, outgoing)
+    this.#beginning = null
+    void answering
   }
 
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
