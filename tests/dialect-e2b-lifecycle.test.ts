@@ -56,6 +56,19 @@ describe('the life of sandboxes', () => {
     expect(older).toMatchObject({ logs: [{ line: all[0]?.message }, {}], logEntries: [{ level: 'info' }, {}] })
   })
 
+  test('is measured with others', async () => {
+    const other = await Sandbox.create('host', { metadata })
+    const of = async (ids: string): Promise<unknown> =>
+      json(await raw.control({ path: `/sandboxes/metrics?sandbox_ids=${ids}` }))
+    const both = (await of(`${sandbox.sandboxId},${other.sandboxId},sb00000000000000000000`)) as { sandboxes: object }
+    expect(Object.keys(both.sandboxes).toSorted()).toEqual([sandbox.sandboxId, other.sandboxId].toSorted())
+    expect(both.sandboxes).toMatchObject({ [other.sandboxId]: { cpuCount: 1, memUsed: expect.any(Number) as number } })
+    await other.pause()
+    expect(await of(other.sandboxId)).toEqual({ sandboxes: {} })
+    expect(await of('')).toMatchObject({ code: 400 })
+    await other.kill()
+  })
+
   test('moves its end', async () => {
     const end = async (): Promise<number> => (await sandbox.getInfo()).endAt.getTime() - Date.now()
     await sandbox.setTimeout(100_000)

@@ -63,6 +63,10 @@ describe.each(RUNGS)('what the operator allows to all, on %s', (rung) => {
     const dockerfile = `FROM begin-${rung}\nRUN ${FETCH} > /fetched\n`
     const build = await panda.templates.buildFromDockerfile({ name: `panda-${rung}`, dockerfile })
     await panda.templates.waitForBuild(build.id, { intervalMs: 200 })
+    // What was built is a template, and no snapshot.
+    const snapshots = (await panda.snapshots.list()).map(({ id }: { id: string }) => id)
+    const { origin } = (await native((await panda.sandboxes.create({ template: `panda-${rung}` })).id)).details
+    expect(snapshots).not.toContain(origin)
     const made = await panda.sandboxes.create({ template: `panda-${rung}`, metadata: { 'hearth.allow': 'none' } })
     expect((await made.exec('cat /fetched')).stdout).toBe('kindled')
     expect((await made.exec(FETCH)).exit_code).not.toBe(0)

@@ -155,6 +155,17 @@ describe('everything else', () => {
   test('what is not there is said by its name', async () => {
     await expect(client.databases.list()).rejects.toThrow(/does not support.*databases/)
     await expect(client.databases.list()).rejects.toBeInstanceOf(ServerError)
+    const base = `${server.dialectUrl('pandastack')}/v1/sandboxes/sb_00000000000000000000`
+    const headers = { authorization: `Bearer ${server.key}` }
+    for (const [method, feature] of [
+      ['POST', 'mcp'],
+      ['GET', 'events'],
+      ['POST', 'repl'],
+      ['POST', 'ports'],
+    ] as const) {
+      const answer = await fetch(`${base}/${feature}`, { method, headers })
+      expect([answer.status, await answer.text()]).toEqual([501, expect.stringContaining(feature)])
+    }
     await expect(client.sandboxes.get('sb_00000000000000000000')).rejects.toBeInstanceOf(NotFoundError)
     await expect(client.sandboxes.create({ template: 'no-such-template' })).rejects.toThrow(/no-such-template/)
   })

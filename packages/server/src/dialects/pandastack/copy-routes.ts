@@ -97,11 +97,13 @@ async function takeSnapshot(call: Call): Promise<Answer> {
 async function listSnapshots(call: Call): Promise<Answer> {
   const of = call.query('sandbox_id')
   const found: SnapshotInfo[] = []
+  // What became of builds are templates.
+  const built = new Set((await call.builds.list(call.caller)).map(({ snapshotId }) => snapshotId))
   let cursor: string | null = null
   do {
     const page: { readonly items: readonly SnapshotInfo[]; readonly next: string | null } =
       await call.plane.snapshots.list(call.caller, { limit: PAGE, cursor })
-    found.push(...page.items.filter(({ sandbox }) => of === null || sandbox === of))
+    found.push(...page.items.filter(({ id, sandbox }) => !built.has(id) && (of === null || sandbox === of)))
     cursor = page.next
   } while (cursor !== null)
   return { status: 200, json: { snapshots: found.map(snapshotView) } }

@@ -64,6 +64,9 @@ const PROXY = /^\/v1\/sandboxes\/(?<id>[^/]{1,64})\/proxy\/(?<port>\d{1,5})(?<pa
 /** What the vendor hosts besides sandboxes. */
 const ELSEWHERE = /^\/v1\/(functions|schedules|databases|apps|preview-repos|repos|orgs|mcp)\b/
 
+/** What the vendor has in each sandbox and this dialect has not. */
+const INSIDE = /^\/v1\/sandboxes\/[^/]+\/(mcp|repl|events|ports|lsp)(\/|$)/
+
 /** PandaStack's API on a listener of its own. */
 export function pandastackDialect(
   { port, optional = false }: PandaStackOptions,
@@ -149,5 +152,7 @@ function find(method: string, path: string): Found<Route> {
   if (found !== null) return found
   const [, service] = ELSEWHERE.exec(path) ?? []
   if (service !== undefined) throw unsupported(service)
+  const [, feature] = INSIDE.exec(path) ?? []
+  if (feature !== undefined) throw unsupported(`${feature} of a sandbox`)
   throw new HearthError('not_found', 'there is nothing at this path')
 }

@@ -23,10 +23,11 @@ import { handleVolumeContent, isVolumeContent } from '../volumes/volume-content.
 import { VOLUME_ROUTES } from '../volumes/volume-routes.ts'
 
 const ROUTES = new RouteTable([
+  // Before sandboxes by their identifiers: none is called `metrics`.
+  ...OBSERVING_ROUTES,
   ...SANDBOX_ROUTES,
   ...TAG_ROUTES,
   ...COPY_ROUTES,
-  ...OBSERVING_ROUTES,
   ...EVENT_ROUTES,
   ...LOG_ROUTES,
   ...WEBHOOK_ROUTES,
