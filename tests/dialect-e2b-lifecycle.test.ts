@@ -159,9 +159,11 @@ describe('the life of sandboxes', () => {
   })
 
   test('of a snapshot or a built template has the rung that was asked for, or is refused', async () => {
-    const { snapshotId } = await sandbox.createSnapshot({ name: 'rungs' })
+    const { snapshotId } = await sandbox.createSnapshot({ name: 'my_rungs' })
     for (const wrong of [{ 'hearth.rung': 'microvm' }, { 'hearth.atLeast': 'gvisor' }]) {
-      await expect(Sandbox.create('rungs', { metadata: wrong }), JSON.stringify(wrong)).rejects.toThrow(/rung process/)
+      await expect(Sandbox.create('my_rungs', { metadata: wrong }), JSON.stringify(wrong)).rejects.toThrow(
+        /rung process/,
+      )
     }
     await expect(Sandbox.create(snapshotId, { metadata: { 'hearth.rung': 'weak' } })).rejects.toThrow(
       /400.*hearth.rung/,
@@ -169,12 +171,13 @@ describe('the life of sandboxes', () => {
     const made = await Sandbox.create(snapshotId, { metadata: { 'hearth.atLeast': 'process' } })
     expect((await server.native.get(made.sandboxId.replace(/^sb/, 'sb_'))).info.rung).toBe('process')
     await made.kill()
-    await Sandbox.deleteSnapshot(snapshotId)
-    await Template.build(Template().fromTemplate('host').runCmd('true'), 'rungs-built')
-    const built = await Sandbox.create('rungs-built')
+    expect(await Sandbox.deleteSnapshot('my_rungs')).toBe(true)
+    await expect(sandbox.createSnapshot({ name: 'sn_x' })).rejects.toThrow(/not begin with sn_/)
+    await Template.build(Template().fromTemplate('host').runCmd('true'), 'rungs_built')
+    const built = await Sandbox.create('rungs_built')
     const { rung } = (await server.native.get(built.sandboxId.replace(/^sb/, 'sb_'))).info
     const other = rung === 'process' ? 'container' : 'process'
-    await expect(Sandbox.create('rungs-built', { metadata: { 'hearth.rung': other } })).rejects.toThrow(/rung/)
+    await expect(Sandbox.create('rungs_built', { metadata: { 'hearth.rung': other } })).rejects.toThrow(/rung/)
     await built.kill()
   })
 

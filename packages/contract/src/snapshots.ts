@@ -21,7 +21,10 @@ export function newSnapshotId(): SnapshotId {
 /** A name that a person gives to a snapshot. Never mistaken for an identifier. */
 export const snapshotNameSchema = z
   .string()
-  .regex(/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/, 'must be lower-case letters, digits, dots and dashes')
+  .regex(
+    /^(?!sn_)[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/,
+    'must be lower-case letters, digits, dots, dashes and underscores, and not begin with sn_',
+  )
 
 /**
  * Whether running processes are captured. `auto`: where the rung can, and the result says whether it was done; `required`: or the call is

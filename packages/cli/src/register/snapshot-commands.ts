@@ -39,7 +39,7 @@ function addCreate(group: Command, finish: Finish): void {
     'its id alone',
   )
     .argument('<id>', 'of a sandbox, or at least 4 characters of its beginning or end')
-    .option('--name <name>', 'to find it by: lower-case letters, digits, dots and dashes')
+    .option('--name <name>', 'to find it by: lower-case letters, digits, dots, dashes and underscores')
     .addOption(memoryOption())
     .option('--meta <KEY=VALUE>', 'a label (repeatable)', collectPair)
     .action(async (id: string, options: SnapshotOptions) => finish(await (await load()).createSnapshot(id, options)))
@@ -66,7 +66,7 @@ function addExport(group: Command, finish: Finish): void {
 function addImport(group: Command, finish: Finish): void {
   const command = remote(group.command('import').description('make a snapshot of an exported one'), 'its id alone')
     .argument('<file>', 'what was exported, or - for standard input')
-    .option('--name <name>', 'to find it by: lower-case letters, digits, dots and dashes')
+    .option('--name <name>', 'to find it by: lower-case letters, digits, dots, dashes and underscores')
     .addHelpText('after', '\nAll of it is checked before it can be used, and the template that it needs must be here.')
     .action(async (file: string, options: ImportOptions) =>
       finish(await (await loadFiles()).importSnapshot(file, options)),

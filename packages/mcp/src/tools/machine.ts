@@ -26,7 +26,7 @@ const snapshot = sandboxTool({
   title: 'Take a snapshot',
   description:
     'Captures the sandbox as it is now, with its running processes where it can. It goes on; new ones can be made of the snapshot.',
-  input: { name: z.string().max(63).optional().describe('Lower-case letters, digits, dots and dashes.') },
+  input: { name: z.string().max(63).optional().describe('Lower-case letters, digits, dots, dashes and underscores.') },
   output: { snapshot: z.string(), memory: z.boolean() },
   annotations: CHANGES,
   run: async ({ name }, context) => {
