@@ -1,7 +1,7 @@
 import { HearthError } from '@hearth/sdk'
 
 /** Clients give up after a minute. */
-const PATIENCE_MS = 45_000
+export const PATIENCE_MS = 45_000
 /** Of one session; the oldest is forgotten, and what it makes ends by its deadline. */
 const MOST_UNFINISHED = 64
 

@@ -3,7 +3,7 @@ import type { CallToolResult, McpServer, StandardSchemaWithJSON, ToolAnnotations
 import { z } from 'zod'
 import { described } from './described-schema.ts'
 import type { OlderClient } from './older-calls.ts'
-import { patiently } from './patience.ts'
+import { patiently, PATIENCE_MS } from './patience.ts'
 import { tellProgress } from './progress.ts'
 import type { Session, Workplace } from './session.ts'
 
@@ -39,6 +39,8 @@ interface SandboxTool<Input extends z.ZodRawShape> extends ToolDefinition<Input>
 export interface CallContext {
   readonly session: Session
   readonly workplace: Workplace
+  /** When the call came. */
+  readonly began: number
   /** Aborted when the client gives up. */
   readonly signal: AbortSignal
 }
@@ -90,11 +92,12 @@ export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input
     run: async (given, session, signal) => {
       const { sandbox, ...rest } = given as { sandbox?: string }
       const waiting = { signal, suggestion: AGAIN, patienceMs: session.patienceMs }
+      const began = Date.now()
       let id = sandbox
       try {
         const workplace = await patiently(() => session.workplace(sandbox), waiting)
         id = workplace.sandbox.id
-        return await tool.run(rest as InputOf<Input>, { session, workplace, signal })
+        return await tool.run(rest as InputOf<Input>, { session, workplace, began, signal })
       } catch (error) {
         if (!isGone(error)) throw error
         throw (await patiently(() => session.successor(id), waiting)) ?? error
@@ -105,11 +108,13 @@ export function sandboxTool<Input extends z.ZodRawShape>(tool: SandboxTool<Input
 
 /** What may take longer than clients wait, in full: the same call again comes back for it. */
 export async function inTime<T>(
-  { session, workplace, signal }: CallContext,
+  { session, workplace, began, signal }: CallContext,
   { name, what }: { readonly name: readonly unknown[]; readonly what: string },
   make: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const waiting = { signal, what, suggestion: AGAIN, patienceMs: session.patienceMs }
+  // The sandbox may have been waited for already.
+  const patienceMs = Math.max(0, (session.patienceMs ?? PATIENCE_MS) - (Date.now() - began))
+  const waiting = { signal, what, suggestion: AGAIN, patienceMs }
   return await session.unfinished.wait(JSON.stringify([workplace.sandbox.id, ...name]), make, waiting)
 }
 
