@@ -11,6 +11,7 @@ import {
 import type { Caller } from '../control-plane.ts'
 import { resolveMounts } from '../volumes/finding-volumes.ts'
 import type { NewSandbox, StoredSpec, WorkspaceRecord } from '../state/index.ts'
+import { requireAllowedTemplate } from './allowed-template.ts'
 import type { Context } from './context.ts'
 import { specIn } from './workspace-spec.ts'
 import { findSnapshot } from './finding-snapshots.ts'
@@ -41,6 +42,7 @@ export async function planCreate(
   if (persistent && ttlMs !== undefined) throw refusal('ttlMs: a persistent sandbox has no deadline')
   if (idleAction !== undefined && idleMs === undefined) throw refusal('idleAction: needs idleMs')
   const { hearth, hostId } = context
+  await requireAllowedTemplate(hearth, caller.scopes, request.template)
   if (request.from !== undefined) requireUnlimited(caller, 'snapshots')
   if (request.volumes !== undefined) requireUnlimited(caller, 'volumes')
   if (request.workspace !== undefined) requireUnlimited(caller, 'workspaces')

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HearthError, type CreateSandbox } from '@hearth/contract'
+import { HearthError, type CreateSandbox, type Scope } from '@hearth/contract'
 import type { Hearth } from '@hearth/engine'
 import type { Logger } from 'pino'
+import { requireAllowedTemplate } from '../../lifecycle/allowed-template.ts'
 
 /** At one time, of all tenants. */
 const MOST_RUNNING = 4
@@ -35,7 +36,8 @@ export class RootPreparation {
   }
 
   /** Resolves when a create would find its template, or throws what keeps it from that: after `patienceMs` that it takes longer. */
-  async wait({ template, rung, atLeast }: Wanted, patienceMs: number): Promise<void> {
+  async wait(scopes: ReadonlySet<Scope>, { template, rung, atLeast }: Wanted, patienceMs: number): Promise<void> {
+    await requireAllowedTemplate(this.#engine, scopes, template)
     const wanted = { ...(template && { template }), ...(rung && { rung }), ...(atLeast && { atLeast }) }
     const key = JSON.stringify(wanted)
     if (this.#ready.has(key)) return

@@ -62,7 +62,7 @@ async function create(call: Call): Promise<Answer> {
     user: 'root',
     metadata: { ...body.metadata, [TEMPLATE_KEY]: asked },
   }
-  if (request.from === undefined) await call.roots.wait(request, call.services.limits.patienceMs)
+  if (request.from === undefined) await call.roots.wait(call.caller.scopes, request, call.services.limits.patienceMs)
   const view = await call.plane.create(call.caller, request, call.keyed)
   call.operation.sandboxId = view.id
   return { status: 201, json: withoutSecrets(sandboxView(view)) }

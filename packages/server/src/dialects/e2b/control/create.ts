@@ -53,7 +53,7 @@ export async function createSandbox(call: Call, version: 1 | 2): Promise<Answer>
     ...(body.envVars ? { env: body.envVars } : {}),
     ...(await volumesOf(call, body.volumeMounts ?? [])),
   }
-  if (request.from === undefined) await e2b.roots.wait(request, e2b.services.limits.patienceMs)
+  if (request.from === undefined) await e2b.roots.wait(caller.scopes, request, e2b.services.limits.patienceMs)
   const view = await plane.create(caller, request, { idempotencyKey: null, signal: operation.signal })
   operation.sandboxId = view.id
   e2b.pauses.watch(caller.tenantId, view)
