@@ -44,7 +44,7 @@ async function takeInput(socket: FrameSocket, process: Process): Promise<void> {
 
 async function obey(process: Process, text: string): Promise<void> {
   const request = parseInput(attachRequestSchema, parseJson(text), 'frame')
-  if (request.type === 'resize') await process.resize({ rows: request.rows, cols: request.cols })
+  if (request.type === 'resize') await process.resize({ rows: request.rows, cols: request.cols }).catch(ignoreEnded)
   else if (request.type === 'signal') await process.signal(request.signal).catch(ignoreEnded)
   else await process.closeStdin().catch(ignoreEnded)
 }
