@@ -1,7 +1,8 @@
-import { HearthError, type ExecResult } from '@hearth/contract'
+import { HearthError, type ExecResult, type ProcessExit } from '@hearth/contract'
 import { constants } from 'node:os'
 import { z } from 'zod'
 import { endInterpreter } from '../end-interpreter.ts'
+import { clientSignal } from '../../http/outliving.ts'
 import { ResponseWriter } from '../../http/streams/response-writer.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
 
@@ -27,30 +28,40 @@ export const COMMAND_ROUTES: readonly Route[] = routes('exec', {
 
 async function execute(call: Call): Promise<Answer> {
   const { cmd, timeout_seconds } = await call.body(commandSchema)
-  const { signal } = call.operation
-  const result = await call.inside((sandbox) => sandbox.exec(cmd, { ...timeLimit(timeout_seconds), signal }))
+  const limit = timeLimit(timeout_seconds)
+  const result = await call.outliving((sandbox, signal) => sandbox.exec(cmd, { ...limit, signal }))
   if (result.timedOut) throw timedOut('the command', result.durationMs)
   const { stdout, stderr, durationMs } = result
   return { status: 200, json: { stdout, stderr, exit_code: exitCode(result), duration_ms: Math.round(durationMs) } }
 }
 
-/** The client ends at nothing but these events; its disconnect ends the command. */
+/** The client ends at nothing but these events; its disconnect ends the command, and a stop of the server does not. */
 async function stream(call: Call): Promise<Answer> {
   const { cmd, timeout_seconds } = await call.body(commandSchema)
   await call.inside(async (sandbox) => {
-    const { signal } = call.operation
+    const signal = clientSignal(call.operation)
     await using process = await sandbox.spawn(cmd, { ...timeLimit(timeout_seconds), signal })
     const events = new Events(call)
+    const stopped: HearthError[] = []
+    call.operation.streams((reason) => {
+      stopped.push(reason)
+      void process.detach()
+    })
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
     for await (const { stream: name, data } of process.output) {
       await events.send(name, { chunk: decoders[name].decode(data, { stream: true }) })
     }
-    const exit = await process.wait()
-    if (exit.timedOut) await events.send('error', { error: `command timeout after ${seconds(exit.durationMs)}` })
-    else await events.send('exit', { exit_code: exitCode(exit) })
+    const [reason] = stopped
+    if (reason === undefined) await sendExit(events, await process.wait())
+    else await events.send('error', { error: call.operation.failed(reason).message })
     events.end()
   })
   return null
+}
+
+async function sendExit(events: Events, exit: ProcessExit): Promise<void> {
+  if (exit.timedOut) await events.send('error', { error: `command timeout after ${seconds(exit.durationMs)}` })
+  else await events.send('exit', { exit_code: exitCode(exit) })
 }
 
 /** What commands have written, the newest last: a sandbox has no console of its own. */
@@ -100,9 +111,10 @@ async function runCode(call: Call): Promise<Answer> {
   const { code, timeout_ms } = await call.body(runSchema)
   await call.plane.get(call.caller, call.sandboxId)
   const { id, stop } = call.sessions.begin(call.parameter('session'), call.sandboxId)
-  const signal = AbortSignal.any([call.operation.signal, stop.signal])
-  const options = { context: id, signal, ...(timeout_ms ? { timeoutMs: timeout_ms } : {}) }
-  const result = await call.inside((sandbox) => sandbox.runCode(code, options))
+  const options = { context: id, ...(timeout_ms ? { timeoutMs: timeout_ms } : {}) }
+  const result = await call.outliving((sandbox, signal) =>
+    sandbox.runCode(code, { ...options, signal: AbortSignal.any([signal, stop.signal]) }),
+  )
   if (result.timedOut) throw timedOut('the cell', result.durationMs)
   const { stdout, stderr, text, displays, error, durationMs } = result
   const shown = displays.map(({ data }) => data)

@@ -16,8 +16,8 @@ export const PORT_ROUTES: readonly Route[] = routes('ports', {
 
 /** What listens inside, as its kernel tells. */
 async function list(call: Call): Promise<Answer> {
-  const { stdout } = await call.inside((sandbox) =>
-    sandbox.exec('cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || true', { signal: call.operation.signal }),
+  const { stdout } = await call.outliving((sandbox, signal) =>
+    sandbox.exec('cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || true', { signal }),
   )
   const ports = stdout.split('\n').flatMap((line) => {
     const [, local = '', , state] = line.trim().split(/\s+/)

@@ -28,6 +28,7 @@ export class CellLines {
   readonly #writer: ResponseWriter
   readonly #keepalives: NodeJS.Timeout
   #writing: Promise<void> = Promise.resolve()
+  #ended = false
 
   constructor(outgoing: ServerResponse, writeIdleMs: number) {
     this.#outgoing = outgoing
@@ -40,6 +41,8 @@ export class CellLines {
   }
 
   send(line: Readonly<Record<string, unknown>>): void {
+    // A cell may outlive its answer.
+    if (this.#ended) return
     this.#keepalives.refresh()
     const text = JSON.stringify(line).replaceAll(/[\u0080-\uffff]/g, escaped)
     // What a cell prints is bounded by the limits of its sandbox: it may wait here for a slow client.
@@ -64,16 +67,20 @@ export class CellLines {
 
   /** After what was said already. */
   async reset(): Promise<void> {
-    clearInterval(this.#keepalives)
-    await this.#writing
+    await this.#finish()
     this.#outgoing.destroy()
   }
 
   async end(): Promise<void> {
     this.send({ type: 'end_of_execution' })
+    await this.#finish()
+    if (!this.#outgoing.destroyed) this.#outgoing.end()
+  }
+
+  async #finish(): Promise<void> {
+    this.#ended = true
     clearInterval(this.#keepalives)
     await this.#writing
-    if (!this.#outgoing.destroyed) this.#outgoing.end()
   }
 }
 

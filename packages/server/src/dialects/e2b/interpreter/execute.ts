@@ -3,7 +3,8 @@ import { stripTypeScriptTypes } from 'node:module'
 import { HearthError, type CodeEvent, type CodeResult, type Sandbox } from '@hearth/contract'
 import type { HttpLimits } from '../../../http/limits.ts'
 import { LONGEST_COMMAND_MS } from '../../command-time.ts'
-import type { Operation } from '../../../http/operation.ts'
+import { serverStops, type Operation } from '../../../http/operation.ts'
+import { clientSignal, unlessStopped } from '../../../http/outliving.ts'
 import { CellLines } from './cell-lines.ts'
 import type { Context } from './interpreters.ts'
 import { preludeOf } from './prelude.ts'
@@ -20,7 +21,7 @@ export interface Execution {
   readonly isAlive: () => Promise<boolean>
 }
 
-/** Runs a cell and tells what it prints and shows as lines of JSON, while it does so. */
+/** Runs a cell and tells what it prints and shows as lines of JSON, while it does so. The cell goes on when the server stops. */
 export async function execute(
   { outgoing, operation, sandbox, isAlive }: Execution,
   limits: HttpLimits,
@@ -30,11 +31,11 @@ export async function execute(
 ): Promise<void> {
   const code = context.language === 'typescript' ? withoutTypes(source) : source
   const lines = new CellLines(outgoing, limits.writeIdleMs)
-  const { signal, end } = context.begin(operation.signal)
+  const { signal, end } = context.begin(clientSignal(operation))
   operation.streams((reason) => operation.abort(reason))
   const cell = { code, variables, signal, onEvent: (event: CodeEvent) => lines.event(event) }
   try {
-    await context.inTurn(async () => {
+    const turn = context.inTurn(async () => {
       lines.send({ type: 'number_of_executions', execution_count: ++context.executions })
       const result = await runCell(sandbox, context, cell)
       if (result.error?.name === 'InterpreterEnded' && !(await isAlive())) {
@@ -42,6 +43,7 @@ export async function execute(
       }
       tell(lines, context, result)
     })
+    await unlessStopped(operation, turn, serverStops)
   } catch (error) {
     const failure = operation.failed(error)
     // A cell that has lost its sandbox has no result, and clients take a stream that breaks off, and nothing else, as a sign of it.

@@ -7,6 +7,7 @@ import { bearerToken } from '../../../http/access/key-cache.ts'
 import { requireScope } from '../../../http/access/scopes.ts'
 import { readBody } from '../../../http/bodies/read-body.ts'
 import type { Operation } from '../../../http/operation.ts'
+import { clientSignal } from '../../../http/outliving.ts'
 import { fileDownload } from '../../../http/streams/file-download.ts'
 import { sendBytes } from '../../../http/streams/send-bytes.ts'
 import { sendEmpty, sendJson } from '../../answers.ts'
@@ -150,7 +151,11 @@ async function own({ sandbox, operation }: ContentCall, path: string, { uid, gid
   const [user, group] = [uid ?? null, gid ?? null]
   if (user !== null || group !== null) {
     const command = ['chown', '-h', '--', `${user ?? ''}:${group ?? ''}`.replace(/:$/, ''), path]
-    const { exitCode, stderr } = await sandbox.exec(command, { user: 'root', cwd: '/', signal: operation.signal })
+    const { exitCode, stderr } = await sandbox.exec(command, {
+      user: 'root',
+      cwd: '/',
+      signal: clientSignal(operation),
+    })
     if (exitCode !== 0) throw new HearthError('permission_denied', stderr.trim())
   }
   if (mode !== null && mode !== undefined) await sandbox.files.chmod(path, mode)
