@@ -65,13 +65,30 @@ describe('a stream of envd', () => {
 })
 
 describe('what a cell says', () => {
+  it('is whole lines, but for what waits too long for its end', async () => {
+    const { response, times } = answer()
+    const lines = new CellLines(response, 1000)
+    const print = (text: string, stream: 'stdout' | 'stderr' = 'stdout'): void =>
+      lines.event({ type: 'output', stream, text })
+    print('done')
+    print('\n')
+    print('pro')
+    print('gress')
+    await vi.advanceTimersByTimeAsync(100)
+    print('out')
+    print('err', 'stderr')
+    await lines.end()
+    expect(['"done\\n"', '"progress"', '"out"', '"err"'].map(times)).toEqual([[0], [0.05], [0.1], [0.1]])
+  })
+
   it('is never silent for longer than five seconds', async () => {
     const { response, times } = answer()
     const lines = new CellLines(response, 1000)
     await vi.advanceTimersByTimeAsync(5100)
     lines.event({ type: 'output', stream: 'stdout', text: 'x' })
     await vi.advanceTimersByTimeAsync(11_000)
-    expect(times('keepalive')).toEqual([5, 10.1, 15.1])
+    // Half a line is told a moment later.
+    expect(times('keepalive')).toEqual([5, 10.15, 15.15])
     await lines.end()
     expect(times('end_of_execution')).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(60_000)

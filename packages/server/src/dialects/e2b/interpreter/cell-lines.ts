@@ -4,6 +4,8 @@ import { ResponseWriter } from '../../../http/streams/response-writer.ts'
 
 /** Clients are told after this much silence that the cell still runs. */
 const KEEPALIVE_MS = 5000
+/** Programs write the end of a line by itself: what is not whole waits so long for the rest. */
+const WHOLE_LINE_MS = 50
 
 /** What the MIME types are called in a result; whatever else there is goes under `extra`. */
 const FORMS: Readonly<Record<string, string>> = {
@@ -28,6 +30,7 @@ export class CellLines {
   readonly #writer: ResponseWriter
   readonly #keepalives: NodeJS.Timeout
   #writing: Promise<void> = Promise.resolve()
+  #output: { readonly stream: 'stdout' | 'stderr'; text: string; readonly timer: NodeJS.Timeout } | null = null
   #ended = false
 
   constructor(outgoing: ServerResponse, writeIdleMs: number) {
@@ -41,6 +44,11 @@ export class CellLines {
   }
 
   send(line: Readonly<Record<string, unknown>>): void {
+    this.#flush()
+    this.#write(line)
+  }
+
+  #write(line: Readonly<Record<string, unknown>>): void {
     // A cell may outlive its answer.
     if (this.#ended) return
     this.#keepalives.refresh()
@@ -50,8 +58,21 @@ export class CellLines {
   }
 
   event(event: CodeEvent): void {
+    if (this.#ended) return
     if (event.type === 'display') return this.display(event.display)
-    this.send({ type: event.stream, text: event.text, timestamp: new Date().toISOString() })
+    const { stream, text } = event
+    if (this.#output?.stream !== stream) this.#flush()
+    this.#output ??= { stream, text: '', timer: setTimeout(() => this.#flush(), WHOLE_LINE_MS) }
+    this.#output.text += text
+    if (text.endsWith('\n')) this.#flush()
+  }
+
+  #flush(): void {
+    const output = this.#output
+    if (output === null) return
+    this.#output = null
+    clearTimeout(output.timer)
+    this.#write({ type: output.stream, text: output.text, timestamp: new Date().toISOString() })
   }
 
   display({ main, data }: CodeDisplay): void {
@@ -78,6 +99,7 @@ export class CellLines {
   }
 
   async #finish(): Promise<void> {
+    this.#flush()
     this.#ended = true
     clearInterval(this.#keepalives)
     await this.#writing
