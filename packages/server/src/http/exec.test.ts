@@ -71,6 +71,23 @@ describe('exec', () => {
     expect(await early.json()).toMatchObject({ stdout: 'early\n' })
   })
 
+  it('gives so much output in one answer, and waits so long before it names the command', async () => {
+    await using bounded = await TestServer.start({ answerBytes: 1000, processHeaderMs: 500 })
+    const { id } = await bounded.sandbox()
+    const exec = `/v1/sandboxes/${id}/exec`
+    const large = await bounded.json<{ stdout: string }>('POST', exec, {
+      json: { command: 'yes | head -c 5000', maxOutputBytes: 4000 },
+    })
+    expect(large).toMatchObject({ exitCode: 0, truncated: true })
+    expect(large.stdout.length).toBeLessThanOrEqual(1000)
+    const began = performance.now()
+    const headers = { prefer: 'process' }
+    const early = await bounded.call('POST', exec, { json: { command: 'sleep 4; echo early' }, headers })
+    const after = performance.now() - began
+    expect(await early.json()).toMatchObject({ stdout: 'early\n' })
+    expect([after >= 450, after < 3500]).toEqual([true, true])
+  })
+
   it('kills the command of a client that closes the connection', async () => {
     const abort = new AbortController()
     const call = server.call('POST', `${base}/exec`, {

@@ -10,7 +10,7 @@ let base: string
 let files: string
 
 beforeAll(async () => {
-  server = await TestServer.start({ uploadBytes: 64 * 1024 * 1024, bodyIdleMs: 400 })
+  server = await TestServer.start({ uploadBytes: 64 * 1024 * 1024, bodyIdleMs: 400, formFiles: 3 })
   base = `/v1/sandboxes/${(await server.sandbox()).id}`
   files = `${base}/files`
 })
@@ -159,6 +159,18 @@ describe('several files and trees', () => {
     expect(await server.refusal('POST', files, { json: {} })).toMatchObject({ status: 415 })
     const headers = { 'content-type': 'multipart/form-data; boundary=x' }
     expect(await server.refusal('POST', files, { body: '--x\r\nnothing', headers })).toMatchObject({ status: 400 })
+  })
+
+  it('writes so many fields of a form and no more', async () => {
+    const form = new FormData()
+    for (const name of ['a', 'b', 'c', 'd']) form.append(`/tmp/many/${name}`, name)
+    expect(await server.refusal('POST', files, { body: form })).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      message: expect.stringContaining('fields'),
+    })
+    expect(await text('/tmp/many/c')).toBe('c')
+    expect(await server.refusal('GET', `${files}?path=/tmp/many/d`)).toMatchObject({ code: 'file_not_found' })
   })
 
   it('changes names, links and modes', async () => {

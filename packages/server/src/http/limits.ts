@@ -12,6 +12,8 @@ export interface HttpLimits {
   readonly commandBytes: number
   /** A raw body: a file, an archive, all files of one multipart body, standard input. */
   readonly uploadBytes: number
+  /** Files in one multipart body. */
+  readonly formFiles: number
   /** Output in one answer of `exec`, also when the sandbox would allow more. */
   readonly answerBytes: number
   /** One message on a WebSocket. */
@@ -42,6 +44,7 @@ export interface HttpLimits {
   /** Of one address: keys that turned out to be wrong. */
   readonly wrongKeysPerSecond: number
   readonly wrongKeyBurst: number
+  /** Open at once on one listener; a further one is closed at once. */
   readonly connections: number
 }
 
@@ -50,6 +53,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   jsonBytes: 1 * MiB,
   commandBytes: 32 * MiB,
   uploadBytes: 16 * GiB,
+  formFiles: 10_000,
   answerBytes: 64 * MiB,
   messageBytes: 1 * MiB,
   headersMs: 10_000,

@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import type { SandboxView } from '@hearth/contract'
-import { COUNTER, PROGRAM } from './testing/port-programs.ts'
+import { COUNTER, FULL, PROGRAM } from './testing/port-programs.ts'
 import { TestServer } from './testing/test-server.ts'
 
 let server: TestServer
@@ -12,7 +12,7 @@ let base: string
 let host: string
 
 beforeAll(async () => {
-  server = await TestServer.start({ previewAnswerMs: 3000 })
+  server = await TestServer.start({ previewAnswerMs: 3000, previewConnectMs: 1500 })
   sandbox = await server.sandbox()
   base = `/v1/sandboxes/${sandbox.id}`
   host = `8080-${sandbox.id.replace('_', '-')}.localhost:${server.server.address.port}`
@@ -89,6 +89,25 @@ describe('ports by path', () => {
       status: 504,
       code: 'timeout',
     })
+  })
+
+  it('waits so long for a program that answers nothing, and for one that accepts nothing', async () => {
+    await server.json('PUT', `${base}/files?path=/tmp/full.py`, { body: FULL })
+    await server.json('POST', `${base}/processes`, {
+      json: { command: 'python3 /tmp/full.py > /tmp/full' },
+      status: 201,
+    })
+    await server.json('POST', `${base}/exec`, { json: { command: 'until test -s /tmp/full; do sleep 0.1; done' } })
+    const timed = async (path: string): Promise<[object, number]> => {
+      const began = performance.now()
+      const refused = await server.refusal('GET', `${base}/ports/${path}`)
+      return [refused, performance.now() - began]
+    }
+    const [[silent, silence], [full, wait]] = await Promise.all([timed('8080/silent'), timed('7001/')])
+    expect(silent).toMatchObject({ status: 504, code: 'timeout' })
+    expect(silence).toBeGreaterThan(2900)
+    expect(full).toMatchObject({ status: 504, code: 'timeout' })
+    expect(wait).toBeGreaterThan(1400)
   })
 
   it('answers HEAD without a body', async () => {

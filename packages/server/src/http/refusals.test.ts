@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { TestServer } from './testing/test-server.ts'
 
@@ -184,6 +184,32 @@ describe('slow readers', () => {
       ).length
     await expect.poll(left).toBe(0)
     socket.destroy()
+  })
+})
+
+describe('connections', () => {
+  it('are so many at once, and are kept so long without a request', async () => {
+    await using bounded = await TestServer.start({ connections: 2, keepAliveMs: 300 })
+    const { port } = bounded.server.address
+    const open = async (): Promise<Socket> => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      await once(socket, 'connect')
+      return socket
+    }
+    const first = await open()
+    const second = await open()
+    const third = connect(port, '127.0.0.1').on('error', () => {})
+    await once(third, 'close')
+    const began = performance.now()
+    first.write('GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
+    first.resume()
+    await once(first, 'close')
+    // Node waits for a second more than it was told.
+    expect(performance.now() - began).toBeGreaterThan(250)
+    const next = await open()
+    next.write('GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n')
+    expect(String((await once(next, 'data'))[0])).toContain('200 OK')
+    for (const socket of [second, next]) socket.destroy()
   })
 })
 

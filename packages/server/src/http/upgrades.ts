@@ -8,6 +8,7 @@ import type { Services } from './app-env.ts'
 import { refuseSocket, statusOf } from './failures.ts'
 import type { Operation } from './operation.ts'
 import type { Operations } from './operations.ts'
+import { connectPort } from './previews/forward.ts'
 import { forwardUpgrade } from './previews/forward-upgrade.ts'
 import type { PreviewMode } from './previews/headers.ts'
 import { isLinkPath, linkAccess } from './previews/link-path.ts'
@@ -110,11 +111,8 @@ export class Upgrades {
     upgrade.operation.sandboxId = use.sandbox.id
     const target = use.sandbox.port(Number(port))
     await this.#session(upgrade, async (socket) => {
-      const signal = AbortSignal.any([
-        upgrade.operation.signal,
-        AbortSignal.timeout(this.#services.limits.previewConnectMs),
-      ])
-      await portSession(socket, await target.connect({ signal }))
+      const { previewConnectMs } = this.#services.limits
+      await portSession(socket, await connectPort(target, previewConnectMs, upgrade.operation.signal))
     })
   }
 

@@ -1,7 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { connect } from 'node:tls'
-import { HearthError, type Sandbox } from '@hearth/contract'
+import { HearthError, type Port, type PortConnection, type Sandbox } from '@hearth/contract'
 import type { Services } from '../app-env.ts'
 import { requestHeaders, type PreviewMode } from './headers.ts'
 import { PortDuplex } from './port-duplex.ts'
@@ -25,9 +25,7 @@ export interface Forwarding {
 /** A request to the program, on a connection of its own. Its body is not sent yet. */
 export async function openUpstream(forwarding: Forwarding, upgrade: boolean): Promise<ClientRequest> {
   const { incoming, services, sandbox, port, path, mode, signal } = forwarding
-  const timeout = AbortSignal.timeout(services.limits.previewConnectMs)
-  const connection = await sandbox.port(port).connect({ signal: AbortSignal.any([signal, timeout]) })
-  const duplex = new PortDuplex(connection)
+  const duplex = new PortDuplex(await connectPort(sandbox.port(port), services.limits.previewConnectMs, signal))
   // Whoever reads or writes it hears of its errors as well.
   duplex.on('error', () => {})
   try {
@@ -49,6 +47,18 @@ export async function openUpstream(forwarding: Forwarding, upgrade: boolean): Pr
   } catch (error) {
     duplex.destroy()
     throw new HearthError('invalid_request', 'the request cannot be passed on as it is', { cause: error })
+  }
+}
+
+/** A connection that the program has so long to accept. */
+export async function connectPort(port: Port, milliseconds: number, signal: AbortSignal): Promise<PortConnection> {
+  const late = AbortSignal.timeout(milliseconds)
+  try {
+    return await port.connect({ signal: AbortSignal.any([signal, late]) })
+  } catch (cause) {
+    if (!late.aborted || signal.aborted) throw cause
+    const message = `the program in the sandbox did not accept a connection in ${milliseconds} ms`
+    throw new HearthError('timeout', message, { cause })
   }
 }
 

@@ -25,8 +25,6 @@ import { withSandbox } from '../sandbox-use.ts'
 import { fileDownload } from '../streams/file-download.ts'
 import { answerWithBytes } from '../streams/send-bytes.ts'
 
-const MOST_PARTS = 10_000
-
 const pathQuery = z.object({ path: guestPathSchema })
 const writeQuery = pathQuery.extend({
   mode: z
@@ -114,7 +112,7 @@ function multipartRoute(app: App, services: Services): void {
       const written: FileView[] = []
       for await (const { name, content } of readParts(rawBody(context, services), boundary)) {
         const path = parseInput(guestPathSchema, name, 'field')
-        parseInput(z.number().max(MOST_PARTS), written.length + 1, 'fields')
+        parseInput(z.number().max(services.limits.formFiles), written.length + 1, 'fields')
         written.push(fileView(await sandbox.files.write(path, content)))
       }
       return written

@@ -23,6 +23,8 @@ class Handler(socketserver.StreamRequestHandler):
             return
         if path == '/garbage':
             self.wfile.write(b'this is no HTTP\r\n\r\n'); return
+        if path == '/silent':
+            self.rfile.read(1); return
         if path == '/cut':
             self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort'); return
         body = self.rfile.read(int(given.get('content-length', 0))).decode('latin1')
@@ -49,4 +51,19 @@ while True:
         connection.sendall(b'x' * count + b'end')
     except OSError: pass
     connection.close()
+`
+
+/** Listens, and takes no connection beyond those that fill its queue. */
+export const FULL = String.raw`
+import socket, time
+listener = socket.socket()
+listener.bind(('127.0.0.1', 7001))
+listener.listen(0)
+waiting = []
+for _ in range(4):
+    waiting.append(socket.socket())
+    waiting[-1].setblocking(False)
+    waiting[-1].connect_ex(('127.0.0.1', 7001))
+print('full', flush=True)
+time.sleep(1000)
 `

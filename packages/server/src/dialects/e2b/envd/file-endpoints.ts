@@ -11,8 +11,6 @@ import { readJson } from '../../json-body.ts'
 import { unsupported } from '../failures.ts'
 import { begin, resolvePath, type EnvdCall } from './envd-call.ts'
 
-const MOST_PARTS = 10_000
-
 const composeSchema = z.object({
   source_paths: z.array(z.string().max(4096)).min(1).max(1000),
   destination: z.string().min(1).max(4096),
@@ -61,9 +59,10 @@ export async function composeFiles(call: EnvdCall): Promise<void> {
 
 async function writeParts(call: EnvdCall, path: string | null, boundary: string): Promise<Written[]> {
   const written: Written[] = []
+  const { formFiles } = call.e2b.services.limits
   for await (const { name, filename, content: part } of readParts(content(call), boundary)) {
     if (name !== 'file') continue
-    if (written.length >= MOST_PARTS) throw new HearthError('invalid_request', `at most ${MOST_PARTS} files at once`)
+    if (written.length >= formFiles) throw new HearthError('invalid_request', `at most ${formFiles} files at once`)
     const file = await resolved(call, path ?? filename)
     if (written.some((other) => other.path === file)) {
       throw new HearthError('invalid_request', `you cannot upload multiple files to the same path '${file}'`)
