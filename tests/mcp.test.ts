@@ -53,7 +53,7 @@ describe.each(['process', 'container'])('one sandbox on %s', (rung) => {
   it('runs commands, and says how they end', async () => {
     expect(await call(client, 'exec', { command: 'echo hello; exit 3' })).toMatchObject({
       text: expect.stringContaining('hello') as string,
-      structured: { exitCode: 3, running: false },
+      structured: { exitCode: 3, running: false, output: expect.stringContaining('exit code 3') as unknown },
       failed: true,
     })
     const { structured } = await call(client, 'exec', {

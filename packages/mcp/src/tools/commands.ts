@@ -13,6 +13,8 @@ const outcome = {
   running: z.boolean(),
   exitCode: z.number().nullable(),
   timedOut: z.boolean(),
+  // Some clients show a model the structured result alone.
+  output: z.string().describe('What it has written, and how it ended; the middle is left out when it is long.'),
 }
 
 const waitParameter = z
@@ -84,15 +86,17 @@ async function answer(
   followed: Followed,
   context: CallContext,
 ): Promise<Answer> {
-  const { text } = await report(process, followed, agentContext(context))
+  const reported = await report(process, followed, agentContext(context))
+  const text = reported.text.replace('bash_output', 'process_output').replace('bash_kill', 'process_kill')
   const exit = followed.ending.kind === 'exited' ? followed.ending.exit : null
   return {
-    text: text.replace('bash_output', 'process_output').replace('bash_kill', 'process_kill'),
+    text,
     structured: {
       process: process.id,
       running: followed.ending.kind === 'yielded',
       exitCode: exit?.exitCode ?? null,
       timedOut: exit?.timedOut ?? false,
+      output: text,
     },
     // A command that fails is an answer, not an error of the tool, but models are told so by this alone.
     failed: exit !== null && exit.exitCode !== 0,
