@@ -44,7 +44,7 @@ async function fill(server: ApiProcess): Promise<string[]> {
   const client = server.client()
   const store = await openStore({ url: `sqlite:${join(server.home, 'hearth.db')}` })
   try {
-    const [tenant] = await store.tenants.list()
+    const [tenant] = (await store.tenants.list()).items
     const [host] = await store.hosts.list()
     if (tenant === undefined || host === undefined) throw new Error('the server has neither tenant nor host')
     await store.tenants.setQuotas(tenant.id, {

@@ -224,7 +224,11 @@ test('keys', async () => {
   }
   server
     .on('POST /keys', script.json({ ...key, key: 'hearth_new' }, 201))
-    .on('GET /keys', script.json({ items: [key], next: null }))
+    .on(
+      'GET /keys',
+      script.json({ items: [key], next: 'more' }),
+      script.json({ items: [{ ...key, id: 'key_0' }], next: null }),
+    )
   server.on('DELETE /keys/key_1', (_, response) => void response.writeHead(204).end())
   const { keys } = server.client()
   expect(await keys.create({ name: 'n', scopes: ['exec'] })).toMatchObject({
@@ -232,7 +236,9 @@ test('keys', async () => {
     key: 'hearth_new',
     expiresAt: null,
   })
-  expect((await keys.list())[0]?.createdAt).toBeInstanceOf(Date)
+  const listed = await keys.list()
+  expect(listed[0]?.createdAt).toBeInstanceOf(Date)
+  expect(listed.map(({ id }) => id)).toEqual(['key_1', 'key_0'])
   await keys.revoke('key_1')
   expect(server.asked('DELETE /keys/key_1')).toHaveLength(1)
 })

@@ -1,5 +1,6 @@
 import type { Grant, GrantRequest, KeyView, Scope } from '@hearth/contract'
-import { checkedId, itemsOf } from './checks.ts'
+import { checkedId } from './checks.ts'
+import { allPages } from './transport/calls.ts'
 import type { CallOptions, HttpClient } from './transport/http-client.ts'
 
 export interface ApiKey {
@@ -53,9 +54,9 @@ export class Keys {
     return { ...apiKey(view), key: view.key }
   }
 
+  /** All, newest first, with those that were revoked or expired in the last 30 days. */
   async list(options: CallOptions = {}): Promise<ApiKey[]> {
-    const { signal } = options
-    return itemsOf<KeyView>(await this.#http.json({ method: 'GET', path: '/keys', signal })).map(apiKey)
+    return (await allPages<KeyView>(this.#http, '/keys', options)).map(apiKey)
   }
 
   /** From now on the key is refused, with all that were made under it; their sandboxes end. */

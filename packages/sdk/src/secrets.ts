@@ -1,6 +1,6 @@
 import type { SecretBinding, SecretView } from '@hearth/contract'
-import { itemsOf } from './checks.ts'
 import { HearthError } from './hearth-error.ts'
+import { allPages } from './transport/calls.ts'
 import type { CallOptions, HttpClient } from './transport/http-client.ts'
 
 /** All that a server tells of a secret: never its value. */
@@ -32,8 +32,7 @@ export class Secrets {
 
   /** All, by name. */
   async list(options: CallOptions = {}): Promise<StoredSecret[]> {
-    const { signal } = options
-    return itemsOf<SecretView>(await this.#http.json({ method: 'GET', path: '/secrets', signal })).map(storedSecret)
+    return (await allPages<SecretView>(this.#http, '/secrets', options)).map(storedSecret)
   }
 
   async get(name: string, options: CallOptions = {}): Promise<StoredSecret> {

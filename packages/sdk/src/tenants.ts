@@ -1,6 +1,7 @@
 import type { KeyView, Quotas, QuotasView, Scope, TenantView } from '@hearth/contract'
-import { checkedId, itemsOf } from './checks.ts'
+import { checkedId } from './checks.ts'
 import { apiKey, type ApiKey, type NewApiKey } from './keys.ts'
+import { allPages } from './transport/calls.ts'
 import type { CallOptions, HttpClient } from './transport/http-client.ts'
 import type { Dated } from './workspaces/dates.ts'
 
@@ -32,8 +33,7 @@ export class Tenants {
 
   /** All tenants, oldest first. */
   async list(options: CallOptions = {}): Promise<Tenant[]> {
-    const { signal } = options
-    return itemsOf<TenantView>(await this.#http.json({ method: 'GET', path: '/tenants', signal })).map(tenantOf)
+    return (await allPages<TenantView>(this.#http, '/tenants', options)).map(tenantOf)
   }
 
   /** What a tenant may hold at once, and what it holds now. */
@@ -65,8 +65,7 @@ export class Tenants {
 
   /** The keys of a tenant, newest first; never the keys themselves. */
   async keys(id: string, options: CallOptions = {}): Promise<ApiKey[]> {
-    const { signal } = options
-    return itemsOf<KeyView>(await this.#http.json({ method: 'GET', path: `${pathOf(id)}/keys`, signal })).map(apiKey)
+    return (await allPages<KeyView>(this.#http, `${pathOf(id)}/keys`, options)).map(apiKey)
   }
 
   /** Refuses a key of a tenant from now on, with all that were made under it; their sandboxes end. */

@@ -1,7 +1,7 @@
 import { itemsOf } from '../checks.ts'
 import type { CallOptions, HttpClient } from './http-client.ts'
 
-/** All items of a list that is paged, newest first as the server gives them. */
+/** All items of a list that is paged, in the order of the server. */
 export async function allPages<Item>(http: HttpClient, path: string, options: CallOptions): Promise<Item[]> {
   const found: Item[] = []
   let cursor: string | null | undefined

@@ -160,10 +160,49 @@ describe('keys', () => {
     ).json()) as KeyView & { key: string }
     const child = (await (await make({ name: 'child', expiresInMs: 600_000 }, short.key)).json()) as KeyView
     expect(child.expiresAt).toBe(short.expiresAt)
-    const all = await server.json<{ items: KeyView[] }>('GET', '/v1/keys', { key: admin })
+    const all = await server.json<{ items: KeyView[] }>('GET', '/v1/keys?limit=1000', { key: admin })
     expect(JSON.stringify(all)).not.toContain(short.key.slice(-30))
     const operator = all.items.find(({ name }) => name === 'first')
     expect(await server.refusal('DELETE', `/v1/keys/${operator?.id}`, { key: admin })).toMatchObject({ status: 403 })
+  })
+
+  it('is listed in pages, and so are tenants and secrets', async () => {
+    const own = await server.json<{ id: string }>('POST', '/v1/tenants', { json: { name: 'paged' }, status: 201 })
+    const names = ['one', 'two', 'three']
+    for (const name of names) {
+      await server.json('POST', `/v1/tenants/${own.id}/keys`, { json: { name }, status: 201 })
+      await server.json('POST', '/v1/tenants', { json: { name: `paged-${name}` }, status: 201 })
+    }
+    const key = await server.newKey(['admin'], 'paged')
+    const binding = { name: 'api.example.com', placement: { in: 'header', header: 'authorization' } }
+    for (const name of names) {
+      await server.json('PUT', `/v1/secrets/${name}`, { json: { value: 'a-value-of-some-length', binding }, key })
+    }
+    const listed = async (path: string, by: string): Promise<string[]> => {
+      const found: string[] = []
+      let cursor: string | null = ''
+      while (cursor !== null) {
+        const query: string = cursor === '' ? '' : `&cursor=${cursor}`
+        const page: { items: { name: string }[]; next: string | null } = await server.json(
+          'GET',
+          `${path}?limit=2${query}`,
+          { key: by },
+        )
+        expect(page.items.length).toBeLessThanOrEqual(2)
+        found.push(...page.items.map(({ name }) => name))
+        cursor = page.next
+      }
+      expect(await server.refusal('GET', `${path}?cursor=wrong`, { key: by })).toMatchObject({ status: 400 })
+      expect(await server.refusal('GET', `${path}?limit=1001`, { key: by })).toMatchObject({ status: 400 })
+      return found
+    }
+    expect((await listed('/v1/keys', key)).toSorted()).toEqual(['one', 'test', 'three', 'two'])
+    expect((await listed(`/v1/tenants/${own.id}/keys`, server.key)).toSorted()).toEqual(['one', 'test', 'three', 'two'])
+    expect((await listed('/v1/tenants', server.key)).filter((name) => name.startsWith('paged'))).toEqual([
+      'paged',
+      ...names.map((name) => `paged-${name}`),
+    ])
+    expect(await listed('/v1/secrets', key)).toEqual(names.toSorted())
   })
 
   it('ends at once when it is revoked, and on time when it expires', async () => {

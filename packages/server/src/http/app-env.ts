@@ -25,7 +25,7 @@ export type AppContext = Context<AppEnv>
 
 export type KeyStore = Pick<
   ApiKeyRepository,
-  'verify' | 'ofSandbox' | 'list' | 'create' | 'delegate' | 'revoke' | 'any'
+  'verify' | 'ofSandbox' | 'list' | 'find' | 'create' | 'delegate' | 'revoke' | 'any'
 >
 export type EventStore = Pick<EventRepository, 'page' | 'follow' | 'head' | 'verify'>
 /** Values go in here, and out to the gateway alone. */

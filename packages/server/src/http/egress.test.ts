@@ -48,7 +48,7 @@ describe('secrets', () => {
       const refusal = await server.refusal(method, '/v1/secrets/MINE', { key })
       expect(refusal).toMatchObject({ status: 404, code: 'secret_not_found' })
     }
-    expect(await server.json('GET', '/v1/secrets', { key })).toEqual({ items: [] })
+    expect(await server.json('GET', '/v1/secrets', { key })).toEqual({ items: [], next: null })
     const spec = { rung: 'simulated', secrets: [{ secret: 'MINE' }] }
     expect(await server.refusal('POST', '/v1/sandboxes', { key, json: spec })).toMatchObject({
       code: 'secret_not_found',

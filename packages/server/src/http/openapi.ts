@@ -3,6 +3,7 @@ import { errorBodySchema, HearthError, sandboxIdSchema, type Scope } from '@hear
 import type { MiddlewareHandler } from 'hono'
 import { requireArea } from './access/delegation.ts'
 import { requireScope } from './access/scopes.ts'
+import type { PageOptions } from '../state/index.ts'
 import type { App, AppEnv } from './app-env.ts'
 import { version } from './version.ts'
 
@@ -86,6 +87,12 @@ export function queryInteger(least: number, most: number) {
 }
 /** Every list is paged. */
 export const pageQuery = z.object({ limit: queryInteger(1, 1000).optional(), cursor: z.string().max(256).optional() })
+
+/** As the store takes it. */
+export function pageOptions({ limit, cursor }: z.output<typeof pageQuery>): PageOptions {
+  return { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) }
+}
+
 export const queryBoolean = z.enum(['true', 'false']).transform((value) => value === 'true')
 
 export const processParameters = sandboxParameters.extend({ process: queryInteger(1, 2 ** 32 - 1) })

@@ -24,6 +24,8 @@ export interface HousekeepingOptions {
   readonly endedMs?: number
   /** How long what an operation answered, its idempotency key, and a delegated key that has ended are kept. Default 24 hours. */
   readonly operationMs?: number
+  /** How long another key that was revoked or has expired is kept. Default 30 days. */
+  readonly keyMs?: number
   /** How many events are kept. Default 10,000 of a sandbox, and a week. */
   readonly events?: Retention
   /** How long a run of an agent that nobody has touched is kept. Default 30 days. */
@@ -59,6 +61,7 @@ export class Housekeeping {
       endedMs: options.endedMs ?? 600_000,
       operationMs: options.operationMs ?? 24 * HOUR_MS,
       events: options.events ?? DEFAULT_RETENTION,
+      keyMs: options.keyMs ?? 30 * 24 * HOUR_MS,
       runMs: options.runMs ?? 30 * 24 * HOUR_MS,
       purgeMs: options.purgeMs ?? HOUR_MS,
       graceMs: options.graceMs ?? 60_000,
@@ -161,7 +164,7 @@ export class Housekeeping {
     const before = Date.now() - this.#options.operationMs
     await store.operations.purge(before)
     await store.sandboxes.purge(before)
-    await store.apiKeys.purge(before)
+    await store.apiKeys.purge({ delegated: before, others: Date.now() - this.#options.keyMs })
     await store.runs.purge(Date.now() - this.#options.runMs)
     await store.events.prune(this.#options.events)
   }

@@ -34,7 +34,8 @@ export class SecretChanges {
         used.set(record.tenantId, (used.get(record.tenantId) ?? new Set()).add(secret))
     const seen = new Map<string, number>()
     for (const [tenantId, names] of used) {
-      const stored = new Map((await store.secrets.list(tenantId)).map(({ name, updatedAt }) => [name, updatedAt]))
+      const found = await store.secrets.named(tenantId, [...names])
+      const stored = new Map(found.map(({ name, updatedAt }) => [name, updatedAt]))
       for (const name of names) {
         const key = `${tenantId} ${name}`
         const writtenAt = stored.get(name) ?? 0

@@ -1,6 +1,7 @@
 export { openStore, type OpenStoreOptions } from './open-store.ts'
 export type { Store, StoreSession } from './store.ts'
 export type { DialectName, Sources } from './database/database.ts'
+export { everyItem, type PageOptions } from './database/page.ts'
 export * from './lifecycle.ts'
 export type { Tenant, TenantRepository } from './access/tenants.ts'
 export type { ApiKey, ApiKeyRepository, DelegatedKey, NewApiKey } from './access/api-keys.ts'

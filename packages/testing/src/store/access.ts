@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { DEFAULT_QUOTAS } from '@hearth/contract'
+import { DEFAULT_QUOTAS, type Grant } from '@hearth/contract'
 import { expectRefusal } from '../support/expectations.ts'
 import { useStore, type StoreSuiteOptions } from './store-suite.ts'
 
@@ -20,7 +20,22 @@ export function describeTenants(options: StoreSuiteOptions): void {
     expect(await store.tenants.findByName('one')).toEqual(tenant)
     expect(await store.tenants.findByName('two')).toBeNull()
     expect((await store.tenants.setQuotas(tenant.id, { cpus: 1.5 })).quotas).toMatchObject({ sandboxes: 3, cpus: 1.5 })
-    expect(await store.tenants.list()).toHaveLength(1)
+    expect((await store.tenants.list()).items).toEqual([await store.tenants.get(tenant.id)])
+  })
+
+  it('lists tenants in pages, oldest first', async () => {
+    const { store, advance } = fixture()
+    const made: string[] = []
+    for (let index = 0; index < 5; index++) {
+      made.push((await store.tenants.create({ name: `t${index}` })).id)
+      advance(1)
+    }
+    const first = await store.tenants.list({ limit: 3 })
+    const second = await store.tenants.list({ limit: 3, cursor: first.next ?? '' })
+    expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made)
+    expect([first.items.length, second.next]).toEqual([3, null])
+    await expectRefusal(store.tenants.list({ limit: 1001 }), 'invalid_request')
+    await expectRefusal(store.tenants.list({ cursor: 'x' }), 'invalid_request')
   })
 
   it('refuses a name twice, quotas that make no sense, and a tenant that is not there', async () => {
@@ -91,7 +106,9 @@ export function describeApiKeys(options: StoreSuiteOptions): void {
     expect((await expectRefusal(store.apiKeys.verify(token), 'unauthorized')).message).toContain('revoked')
     advance(5)
     expect(await store.apiKeys.revoke(mine.id, key.id)).toMatchObject({ revokedAt })
-    expect(await store.apiKeys.list(theirs.id)).toEqual([])
+    expect((await store.apiKeys.list(theirs.id)).items).toEqual([])
+    expect(await store.apiKeys.find(theirs.id, key.id)).toBeNull()
+    expect(await store.apiKeys.find(mine.id, key.id)).toMatchObject({ revokedAt })
   })
 
   it('keeps the last key of an operator that works, whichever tenant it is of', async () => {
@@ -120,6 +137,28 @@ export function describeApiKeys(options: StoreSuiteOptions): void {
     expect(await store.apiKeys.any('operator')).toBe(true)
   })
 
+  it('lists the keys of one tenant in pages, newest first, and those below a path', async () => {
+    const { store, tenant, advance } = fixture()
+    const [mine, theirs] = [await tenant(), await tenant()]
+    const made: string[] = []
+    for (let index = 0; index < 5; index++) {
+      made.unshift((await store.apiKeys.create({ tenantId: mine.id, name: `k${index}`, scopes: ['admin'] })).key.id)
+      await store.apiKeys.create({ tenantId: theirs.id, name: 'other', scopes: ['exec'] })
+      advance(1)
+    }
+    const first = await store.apiKeys.list(mine.id, { limit: 3 })
+    const second = await store.apiKeys.list(mine.id, { limit: 3, cursor: first.next ?? '' })
+    expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made)
+    expect([first.items.length, second.next]).toEqual([3, null])
+    await expectRefusal(store.apiKeys.list(mine.id, { cursor: 'x' }), 'invalid_request')
+    const maker = first.items[0]
+    if (maker === undefined) throw new Error('there is no key')
+    const grant = { scopes: ['exec'] } as unknown as Grant
+    const { key: part } = await store.apiKeys.delegate(maker, { name: 'part', scopes: ['exec'], grant })
+    const below = await store.apiKeys.list(mine.id, { below: `${maker.id}/`, limit: 1 })
+    expect([below.items.map(({ id }) => id), below.next]).toEqual([[part.id], null])
+  })
+
   it('writes the last use down once a minute', async () => {
     const { store, tenant, now, advance } = fixture()
     const { id: tenantId } = await tenant()
@@ -127,7 +166,7 @@ export function describeApiKeys(options: StoreSuiteOptions): void {
     const { token } = await store.apiKeys.create({ tenantId, name: 'a', scopes: ['exec'] })
     expect(await store.apiKeys.any()).toBe(true)
     const lastUsedAt = async (): Promise<number | null | undefined> =>
-      (await store.apiKeys.list(tenantId))[0]?.lastUsedAt
+      (await store.apiKeys.list(tenantId)).items[0]?.lastUsedAt
     expect(await lastUsedAt()).toBeNull()
     const first = now()
     await store.apiKeys.verify(token)

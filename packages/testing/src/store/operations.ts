@@ -13,7 +13,7 @@ export function describeOperations(options: StoreSuiteOptions): void {
     store: Store,
     change: Partial<Parameters<Store['operations']['begin']>[0]> = {},
   ): Promise<Operation> => {
-    const tenantId = (await store.tenants.list())[0]?.id ?? (await fixture().tenant()).id
+    const tenantId = (await store.tenants.list()).items[0]?.id ?? (await fixture().tenant()).id
     return (await store.operations.begin({ tenantId, kind: 'create', ...change })).operation
   }
 

@@ -85,7 +85,7 @@ export function describeTransactions(options: StoreSuiteOptions): void {
     const tenant = await first?.tenants.create({ name: 'one' })
     for (const store of stores) {
       await store.ping()
-      expect(await store.tenants.list()).toEqual([tenant])
+      expect((await store.tenants.list()).items).toEqual([tenant])
     }
     await Promise.all(stores.map((store) => store.close()))
   })

@@ -1,6 +1,6 @@
 import { HearthError } from '@hearth/contract'
 import { z } from 'zod'
-import type { ApiKey } from '../../state/index.ts'
+import { everyItem, type ApiKey } from '../../state/index.ts'
 import { routes, type Answer, type Call, type Route } from './call.ts'
 
 /** Who calls, and the keys of its tenant. */
@@ -45,7 +45,8 @@ async function revoke(call: Call): Promise<Answer> {
 }
 
 async function alive({ services, caller }: Call): Promise<ApiKey[]> {
-  return (await services.keys.list(caller.tenantId)).filter(({ revokedAt }) => revokedAt === null)
+  const keys = await everyItem((page) => services.keys.list(caller.tenantId, page))
+  return keys.filter(({ revokedAt }) => revokedAt === null)
 }
 
 function tokenView({ prefix, name, createdAt }: ApiKey): Record<string, unknown> {

@@ -29,7 +29,11 @@ export async function ensureOperatorKey(store: Store, making: KeyMaking = {}): P
     await tenants.lock(tenant.id)
     const works = await apiKeys.any('operator')
     if (works && !anew) return null
-    const reason = works ? 'asked' : (await apiKeys.list(tenant.id)).length === 0 ? 'first' : 'none_works'
+    const reason = works
+      ? 'asked'
+      : (await apiKeys.list(tenant.id, { limit: 1 })).items.length === 0
+        ? 'first'
+        : 'none_works'
     const { token } = await apiKeys.create({ tenantId: tenant.id, name: reason, scopes: ['admin', 'operator'] })
     await keep(token)
     return { token, tenantId: tenant.id, reason }

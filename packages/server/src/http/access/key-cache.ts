@@ -6,7 +6,7 @@ import type { ApiKey, ApiKeyRepository } from '../../state/index.ts'
 const REMEMBERED_MS = 5000
 const MOST_KEYS = 10_000
 
-export type KeySource = Pick<ApiKeyRepository, 'verify' | 'list' | 'ofSandbox'>
+export type KeySource = Pick<ApiKeyRepository, 'verify' | 'find' | 'ofSandbox'>
 
 interface Remembered {
   readonly key: ApiKey
@@ -56,9 +56,8 @@ export class KeyCache {
     const now = Date.now()
     const known = this.#alive.get(keyId)
     if (known !== undefined && known.until > now && known.key?.tenantId === tenantId) return known.key
-    const keys = await this.#keys.list(tenantId)
-    const found = keys.find(({ id }) => id === keyId)
-    const alive = found !== undefined && found.revokedAt === null && (found.expiresAt ?? Infinity) > now
+    const found = await this.#keys.find(tenantId, keyId)
+    const alive = found !== null && found.revokedAt === null && (found.expiresAt ?? Infinity) > now
     return this.#rememberAlive(keyId, alive ? found : null)
   }
 

@@ -1,13 +1,17 @@
 import { z } from '@hono/zod-openapi'
-import { createKeySchema, HearthError, keyViewSchema, newKeySchema, type KeyView } from '@hearth/contract'
+import { createKeySchema, HearthError, keyViewSchema, newKeySchema, pageSchema, type KeyView } from '@hearth/contract'
 import type { Caller } from '../../control-plane.ts'
 import type { ApiKey } from '../../state/index.ts'
 import { planDelegation } from '../access/delegation.ts'
 import { requireWithin } from '../access/scopes.ts'
 import type { App, AppContext, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
-import { describeRoute, jsonAnswer, jsonBody, noContent } from '../openapi.ts'
+import { describeRoute, jsonAnswer, jsonBody, noContent, pageOptions, pageQuery } from '../openapi.ts'
 
+export const pageOfKeys = jsonAnswer(
+  pageSchema(keyViewSchema),
+  'One page, newest first, with those that were revoked or expired in the last 30 days.',
+)
 const KEY_ID = /^key_[0-9a-z]{20}$/
 
 export function keyRoutes(app: App, services: Services): void {
@@ -47,13 +51,15 @@ export function keyRoutes(app: App, services: Services): void {
     {
       method: 'get',
       path: '/v1/keys',
-      responses: { 200: jsonAnswer(z.object({ items: z.array(keyViewSchema) }), 'Newest first, revoked ones too.') },
+      request: { query: pageQuery },
+      responses: { 200: pageOfKeys },
     },
   )
   app.openapi(list, async (context) => {
-    const caller = context.get('caller')
-    const found = (await keys.list(caller.tenantId)).filter((key) => isBelow(caller, key))
-    return context.json({ items: found.map(keyView) }, 200)
+    const { tenantId, holder } = context.get('caller')
+    const page = pageOptions(context.req.valid('query'))
+    const { items, next } = await keys.list(tenantId, { ...page, ...(holder === null ? {} : { below: holder.path }) })
+    return context.json({ items: items.map(keyView), next }, 200)
   })
 
   revokeRoute(app, services)
@@ -90,8 +96,8 @@ export async function revokeKey(
   caller: Caller,
   { tenantId, id }: { readonly tenantId: string; readonly id: string },
 ): Promise<void> {
-  const found = KEY_ID.test(id) ? (await keys.list(tenantId)).find((key) => key.id === id) : undefined
-  if (found === undefined || !isBelow(caller, found)) throw new HearthError('not_found', 'there is no such key')
+  const found = KEY_ID.test(id) ? await keys.find(tenantId, id) : null
+  if (found === null || !isBelow(caller, found)) throw new HearthError('not_found', 'there is no such key')
   requireWithin(caller.scopes, found.scopes, 'the key')
   await keys.revoke(tenantId, id)
   access.keys.forget()

@@ -1,9 +1,16 @@
 import { z } from '@hono/zod-openapi'
-import { HearthError, putSecretSchema, secretNameSchema, secretViewSchema, type SecretView } from '@hearth/contract'
+import {
+  HearthError,
+  pageSchema,
+  putSecretSchema,
+  secretNameSchema,
+  secretViewSchema,
+  type SecretView,
+} from '@hearth/contract'
 import type { StoredSecret } from '../../state/index.ts'
 import type { App, AppContext, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
-import { describeRoute, jsonAnswer, jsonBody, noContent } from '../openapi.ts'
+import { describeRoute, jsonAnswer, jsonBody, noContent, pageOptions, pageQuery } from '../openapi.ts'
 
 const parameters = z.object({ name: z.string() })
 const oneSecret = { 200: jsonAnswer(secretViewSchema, 'The secret, without its value.') } as const
@@ -16,12 +23,14 @@ export function secretRoutes(app: App, services: Services): void {
     {
       method: 'get',
       path: '/v1/secrets',
-      responses: { 200: jsonAnswer(z.object({ items: z.array(secretViewSchema) }), 'All, by name.') },
+      request: { query: pageQuery },
+      responses: { 200: jsonAnswer(pageSchema(secretViewSchema), 'One page, by name.') },
     },
   )
   app.openapi(list, async (context) => {
-    const found = await secrets.list(context.get('caller').tenantId)
-    return context.json({ items: found.map(secretView) }, 200)
+    const page = pageOptions(context.req.valid('query'))
+    const { items, next } = await secrets.list(context.get('caller').tenantId, page)
+    return context.json({ items: items.map(secretView), next }, 200)
   })
 
   const get = describeRoute(

@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi'
-import { createKeySchema, HearthError, keyViewSchema, newKeySchema } from '@hearth/contract'
+import { createKeySchema, HearthError, newKeySchema } from '@hearth/contract'
 import { requireWithin } from '../access/scopes.ts'
 import type { App, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
-import { describeRoute, jsonAnswer, jsonBody, noContent } from '../openapi.ts'
-import { keyView, revokeKey } from './keys.ts'
+import { describeRoute, jsonAnswer, jsonBody, noContent, pageOptions, pageQuery } from '../openapi.ts'
+import { keyView, pageOfKeys, revokeKey } from './keys.ts'
 import { tenantParameters } from './tenants.ts'
 
 /** For operators alone: the keys of any tenant. */
@@ -38,13 +38,14 @@ export function tenantKeyRoutes(app: App, services: Services): void {
     {
       method: 'get',
       path: '/v1/tenants/{tenant}/keys',
-      request: { params: tenantParameters },
-      responses: { 200: jsonAnswer(z.object({ items: z.array(keyViewSchema) }), 'Newest first, revoked ones too.') },
+      request: { params: tenantParameters, query: pageQuery },
+      responses: { 200: pageOfKeys },
     },
   )
   app.openapi(list, async (context) => {
     const { id } = await tenants.get(context.req.valid('param').tenant)
-    return context.json({ items: (await keys.list(id)).map(keyView) }, 200)
+    const { items, next } = await keys.list(id, pageOptions(context.req.valid('query')))
+    return context.json({ items: items.map(keyView), next }, 200)
   })
 
   const revoke = describeRoute(

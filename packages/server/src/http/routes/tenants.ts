@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
-import { createTenantSchema, HearthError, quotasSchema, tenantViewSchema } from '@hearth/contract'
+import { createTenantSchema, HearthError, pageSchema, quotasSchema, tenantViewSchema } from '@hearth/contract'
 import type { Tenant } from '../../state/index.ts'
 import type { App, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
-import { describeRoute, jsonAnswer, jsonBody, noContent } from '../openapi.ts'
+import { describeRoute, jsonAnswer, jsonBody, noContent, pageOptions, pageQuery } from '../openapi.ts'
 
 export const tenantParameters = z.object({ tenant: z.string().max(64) })
 const oneTenant = jsonAnswer(tenantViewSchema, 'The tenant.')
@@ -27,10 +27,14 @@ export function tenantRoutes(app: App, services: Services): void {
     {
       method: 'get',
       path: '/v1/tenants',
-      responses: { 200: jsonAnswer(z.object({ items: z.array(tenantViewSchema) }), 'All, oldest first.') },
+      request: { query: pageQuery },
+      responses: { 200: jsonAnswer(pageSchema(tenantViewSchema), 'One page, oldest first.') },
     },
   )
-  app.openapi(list, async (context) => context.json({ items: (await tenants.list()).map(tenantView) }, 200))
+  app.openapi(list, async (context) => {
+    const { items, next } = await tenants.list(pageOptions(context.req.valid('query')))
+    return context.json({ items: items.map(tenantView), next }, 200)
+  })
 
   const change = describeRoute(
     { name: 'tenant.quotas', summary: 'Change the quotas of a tenant', scope: 'operator', before },

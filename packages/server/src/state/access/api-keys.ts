@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { BOUNDS, HearthError, type Grant, type SandboxId, type Scope } from '@hearth/contract'
 import { atomically, inBatches, type Database, type Sources } from '../database/database.ts'
+import { newestFirst, type Page, type PageOptions } from '../database/page.ts'
 import type { ApiKeysTable } from '../database/tables.ts'
 import { ALIVE_STATES } from '../lifecycle.ts'
 import { isBelowPath, keysOf, pathOf } from './key-path.ts'
@@ -151,11 +152,19 @@ export class ApiKeyRepository {
       .execute()
   }
 
-  /** Those of one tenant, newest first, revoked and expired ones included. */
-  async list(tenantId: string): Promise<ApiKey[]> {
+  /** Those of one tenant, newest first, revoked and expired ones included; `below`: this path and what was made below it alone. */
+  async list(
+    tenantId: string,
+    { below, ...page }: PageOptions & { readonly below?: string } = {},
+  ): Promise<Page<ApiKey>> {
     const query = this.#database.query.selectFrom('api_keys').selectAll().where('tenant_id', '=', tenantId)
-    const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
-    return rows.map(decode)
+    return await newestFirst(below === undefined ? query : query.where(isBelowPath('path', below)), page, decode)
+  }
+
+  /** Of this tenant alone, whether it works or not. */
+  async find(tenantId: string, id: string): Promise<ApiKey | null> {
+    const [key] = await this.#find(this.#database, [id])
+    return key?.tenantId === tenantId ? key : null
   }
 
   /** True when a key works that was not delegated: any, or one with this very scope. */
@@ -221,13 +230,18 @@ export class ApiKeyRepository {
     for (const { id, tenant_id: tenantId } of rows) await this.revoke(tenantId, id)
   }
 
-  /** Removes delegated keys that have not worked since then, of which a sandbox may make many; and answers how many. */
-  async purge(deadBefore: number): Promise<number> {
+  /** Removes keys that have not worked since then, delegated ones sooner, of which a sandbox may make many; and answers how many. */
+  async purge(deadBefore: { readonly delegated: number; readonly others: number }): Promise<number> {
+    const { delegated, others } = deadBefore
+    return (await this.#purge('is not', delegated)) + (await this.#purge('is', others))
+  }
+
+  async #purge(path: 'is' | 'is not', deadBefore: number): Promise<number> {
     return await inBatches(async (limit) => {
       const dead = this.#database.query
         .selectFrom('api_keys')
         .select('id')
-        .where('path', 'is not', null)
+        .where('path', path, null)
         .where((where) => where.or([where('revoked_at', '<', deadBefore), where('expires_at', '<', deadBefore)]))
         .limit(limit)
       return await this.#database.query.deleteFrom('api_keys').where('id', 'in', dead).executeTakeFirst()

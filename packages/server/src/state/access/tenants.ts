@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { DEFAULT_QUOTAS, HearthError, parseInput, quotasSchema, type Quotas } from '@hearth/contract'
 import type { Database, Sources } from '../database/database.ts'
+import { oldestFirst, type Page, type PageOptions } from '../database/page.ts'
 import type { TenantsTable } from '../database/tables.ts'
 import { countUsage, type Usage } from '../sandboxes/usage.ts'
 import { removeTenant } from './remove-tenant.ts'
@@ -52,15 +53,9 @@ export class TenantRepository {
     return row === undefined ? null : decode(row)
   }
 
-  /** All of them, oldest first. */
-  async list(): Promise<Tenant[]> {
-    const rows = await this.#database.query
-      .selectFrom('tenants')
-      .selectAll()
-      .orderBy('created_at')
-      .orderBy('id')
-      .execute()
-    return rows.map(decode)
+  /** Oldest first. */
+  async list(options: PageOptions = {}): Promise<Page<Tenant>> {
+    return await oldestFirst(this.#database.query.selectFrom('tenants').selectAll(), options, decode)
   }
 
   /** What it holds now, in the terms of its quotas. */

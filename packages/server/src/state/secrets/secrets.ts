@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { canonicalJson, HearthError, type Secret, type SecretBinding } from '@hearth/contract'
 import { atomically, type Database, type Sources } from '../database/database.ts'
+import { byName, type Page, type PageOptions } from '../database/page.ts'
 import type { SecretsTable } from '../database/tables.ts'
 import type { SecretBox } from './secret-box.ts'
 
@@ -59,9 +60,16 @@ export class SecretRepository {
   }
 
   /** By name. */
-  async list(tenantId: string): Promise<StoredSecret[]> {
+  async list(tenantId: string, options: PageOptions = {}): Promise<Page<StoredSecret>> {
     const query = this.#database.query.selectFrom('secrets').selectAll().where('tenant_id', '=', tenantId)
-    return (await query.orderBy('name').execute()).map(decode)
+    return await byName(query, options, decode)
+  }
+
+  /** Those of these names that there are. */
+  async named(tenantId: string, names: readonly string[]): Promise<StoredSecret[]> {
+    if (names.length === 0) return []
+    const query = this.#database.query.selectFrom('secrets').selectAll().where('tenant_id', '=', tenantId)
+    return (await query.where('name', 'in', names).execute()).map(decode)
   }
 
   /** `secret_not_found` also for one of another tenant. */

@@ -107,7 +107,8 @@ async function signerOf(e2b: E2b, sandbox: SandboxId, signature: string, text: S
   const row = await e2b.sandboxes.find(sandbox)
   if (row === null) return null
   const { tenantId } = row
-  for (const { id } of (await e2b.services.keys.list(tenantId)).slice(0, MOST_KEYS)) {
+  const { items } = await e2b.services.keys.list(tenantId, { limit: MOST_KEYS })
+  for (const { id } of items) {
     const grant = { sandbox, tenantId, keyId: id }
     if (sameText(signature, signatureOf(text, e2b.tokens.derive(grant)))) return grant
   }
