@@ -15,7 +15,7 @@ const STEPS: Readonly<Record<SandboxState, string>> = {
   hibernated: 'waking stopping stopped deleting',
   waking: 'running hibernated stopped failed deleting',
   stopping: 'stopped failed deleting',
-  stopped: 'resuming deleting',
+  stopped: 'deleting',
   failed: 'deleting',
   deleting: 'deleted',
   deleted: '',
