@@ -35,6 +35,7 @@ function fill(path: string, bytes: number): number | undefined {
 describe.runIf(canMount)('the store on btrfs', () => {
   let folder: string
   let mount: string
+  let off: string
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'store-'))
@@ -44,6 +45,7 @@ describe.runIf(canMount)('the store on btrfs', () => {
     execFileSync('truncate', ['-s', '1G', image])
     execFileSync('mkfs.btrfs', ['-q', image], { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } })
     execFileSync('mount', ['-o', 'loop', image, mount])
+    off = store('quota', mount)
     store('quota-enable', mount)
   })
 
@@ -54,6 +56,19 @@ describe.runIf(canMount)('the store on btrfs', () => {
 
   it('can be told twice to count', () => {
     expect(store('quota-enable', mount)).toBe('')
+    expect([off, store('quota', mount)]).toEqual(['off', 'on'])
+  })
+
+  it('makes a file without copy-on-write, also where files are compressed, and never of one that is there', () => {
+    const directory = join(mount, 'compressed')
+    mkdirSync(directory)
+    execFileSync('chattr', ['+c', directory])
+    const path = join(directory, 'file')
+    store('in-place-file', path)
+    expect(execFileSync('lsattr', [path], { encoding: 'utf8' })).toMatch(/^[^c ]*C[^c ]* /)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(() => store('in-place-file', path)).toThrow(/^1: 17 in-place-file/)
+    rmSync(directory, { recursive: true })
   })
 
   it('limits a subvolume and deletes it', () => {
@@ -102,6 +117,7 @@ describe.runIf(canMount)('the store on btrfs', () => {
     [['subvolume-delete', 'nowhere'], /^1: 2 subvolume-delete .*nowhere/],
     [['snapshot', 'nowhere', 'there'], /^1: 2 snapshot/],
     [['snapshot', 'a', 'b', 'rw'], /^1: 22 snapshot: rw is unknown/],
+    [['quota', '/proc'], /^1: 25 quota/],
     [['limit', '.', 'much'], /^1: 22 limit: much/],
     [['limit', '.'], /^2: /],
     [['explode'], /^2: /],

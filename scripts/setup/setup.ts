@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hostPaths } from '../../packages/engine/src/host/host.ts'
-import { ensureStore } from '../../packages/engine/src/store/loop-store.ts'
+import { ensureStore } from '../../packages/engine/src/store/disk-store.ts'
 import { installAdvice } from './advice.ts'
 import { installMissing, type Failure } from './apt.ts'
 import { Attempts } from './attempts.ts'

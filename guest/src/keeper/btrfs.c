@@ -18,6 +18,11 @@
 #define BTRFS_QUOTA_ENABLE_SIMPLE 4u
 #define BTRFS_LIMIT_REFERENCED 1u
 #define BTRFS_ROOT_INODE 256u
+// From linux/fs.h. The kernel reads an int, whatever the call's number says.
+#define CALL_GET_FLAGS _IOR('f', 1, long)
+#define CALL_SET_FLAGS _IOW('f', 2, long)
+#define FLAG_COMPRESSED 0x00000004
+#define FLAG_NOCOW 0x00800000
 
 struct volume_arguments {
   int64_t fd;
@@ -164,6 +169,17 @@ bool btrfs_clone(const char *source, const char *target, uint64_t bytes, struct 
   return false;
 }
 
+// Where the kernel shows what the quotas of a file system count.
+static void quota_directory(const struct file_system_arguments *info, char *path, size_t size) {
+  char id[37];
+  size_t length = 0;
+  for (size_t i = 0; i < sizeof info->id; i++) {
+    const char *dash = i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+    length += (size_t)snprintf(id + length, sizeof id - length, "%s%02x", dash, info->id[i]);
+  }
+  snprintf(path, size, "/sys/fs/btrfs/%s/qgroups", id);
+}
+
 bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure) {
   int fd = open_directory(path, "usage", failure);
   if (fd < 0) return false;
@@ -172,16 +188,46 @@ bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure) {
   int result = ioctl(fd, CALL_LOOKUP, &lookup);
   if (result == 0) result = ioctl(fd, CALL_FILE_SYSTEM, &info);
   if (!finish(fd, result, "usage", path, failure)) return false;
-  char id[37], file[128], text[32];
-  size_t length = 0;
-  for (size_t i = 0; i < sizeof info.id; i++) {
-    const char *dash = i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
-    length += (size_t)snprintf(id + length, sizeof id - length, "%s%02x", dash, info.id[i]);
-  }
-  snprintf(file, sizeof file, "/sys/fs/btrfs/%s/qgroups/0_%llu/referenced", id, (unsigned long long)lookup.tree);
+  char directory[64], file[128], text[32];
+  quota_directory(&info, directory, sizeof directory);
+  snprintf(file, sizeof file, "%s/0_%llu/referenced", directory, (unsigned long long)lookup.tree);
   if (text_file_get(file, text, sizeof text) < 0) return fail_with(failure, errno, "usage %s: quotas are off", path);
   text[strcspn(text, "\n")] = 0;
   return parse_number(text, 10, UINT64_MAX, bytes) || fail_with(failure, EIO, "usage %s: %s", path, text);
+}
+
+// Whether a file of one character, which older kernels may lack, says this one.
+static bool says(const char *directory, const char *name, char what) {
+  char file[128], text[8];
+  snprintf(file, sizeof file, "%s/%s", directory, name);
+  return text_file_get(file, text, sizeof text) > 0 && text[0] == what;
+}
+
+bool btrfs_quota_state(const char *path, const char **state, struct failure *failure) {
+  int fd = open_directory(path, "quota", failure);
+  if (fd < 0) return false;
+  struct file_system_arguments info = {0};
+  if (!finish(fd, ioctl(fd, CALL_FILE_SYSTEM, &info), "quota", path, failure)) return false;
+  char directory[64];
+  quota_directory(&info, directory, sizeof directory);
+  bool on = access(directory, F_OK) == 0 && !says(directory, "enabled", '0');
+  *state = !on ? "off" : says(directory, "inconsistent", '1') ? "inconsistent" : "on";
+  return true;
+}
+
+bool btrfs_make_in_place_file(const char *path, struct failure *failure) {
+  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return fail_with(failure, errno, "in-place-file %s", path);
+  int flags = 0;
+  int result = ioctl(fd, CALL_GET_FLAGS, &flags);
+  // A directory may hand compression on to its files. It excludes this, also as what was there before.
+  if (result == 0 && (flags & FLAG_COMPRESSED)) {
+    flags &= ~FLAG_COMPRESSED;
+    result = ioctl(fd, CALL_SET_FLAGS, &flags);
+  }
+  flags |= FLAG_NOCOW;
+  if (result == 0) result = ioctl(fd, CALL_SET_FLAGS, &flags);
+  return finish(fd, result, "in-place-file", path, failure);
 }
 
 static bool is_subvolume(const char *path) {

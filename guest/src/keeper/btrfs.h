@@ -14,6 +14,12 @@ bool btrfs_snapshot(const char *source, const char *target, bool read_only, stru
 // Simple quotas where the kernel has them, else full ones; waits until limits are enforced.
 bool btrfs_enable_quota(const char *mount, struct failure *failure);
 
+// `off`, `on`, or `inconsistent`: counted wrongly until they are scanned again, so that limits do not hold.
+bool btrfs_quota_state(const char *path, const char **state, struct failure *failure);
+
+// A new empty file whose blocks, once it has them, are written where they lie (NOCOW): a full file system cannot refuse that.
+bool btrfs_make_in_place_file(const char *path, struct failure *failure);
+
 // 0 takes the limit away.
 bool btrfs_limit(const char *path, uint64_t bytes, struct failure *failure);
 bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure);

@@ -56,6 +56,15 @@ static bool do_bytes(char **arguments, struct failure *failure) {
 
 static bool do_quota(char **arguments, struct failure *failure) { return btrfs_enable_quota(arguments[0], failure); }
 
+static bool do_quota_state(char **arguments, struct failure *failure) {
+  const char *state;
+  if (!btrfs_quota_state(arguments[0], &state, failure)) return false;
+  fprintf(result, "%s\n", state);
+  return true;
+}
+
+static bool do_in_place_file(char **arguments, struct failure *failure) { return btrfs_make_in_place_file(arguments[0], failure); }
+
 static bool do_limit(char **arguments, struct failure *failure) {
   uint64_t bytes;
   if (!parse_number(arguments[1], 10, UINT64_MAX, &bytes)) return fail_with(failure, EINVAL, "limit: %s is no number", arguments[1]);
@@ -103,6 +112,8 @@ static const struct {
     {"unpack", 1, 1, do_unpack, "DIRECTORY"},
     {"bytes", 1, 1, do_bytes, "PATH"},
     {"quota-enable", 1, 1, do_quota, "MOUNT"},
+    {"quota", 1, 1, do_quota_state, "PATH"},
+    {"in-place-file", 1, 1, do_in_place_file, "PATH"},
     {"limit", 2, 2, do_limit, "PATH BYTES"},
     {"usage", 1, 1, do_usage, "PATH"},
     {"statfs", 1, 1, do_statfs, "PATH"},

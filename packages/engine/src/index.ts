@@ -19,7 +19,7 @@ export { readHostFacts, type CgroupHierarchy, type HostFacts } from './host/fact
 export { collectOutput } from './sandbox/collect-output.ts'
 export { commandTimeMs } from './sandbox/command-time.ts'
 export { feed } from './sandbox/feed-input.ts'
-export { ensureStore, inspectStore, openStore, removeStore, type Store } from './store/loop-store.ts'
+export { ensureStore, inspectStore, openStore, removeStore, type Store, type StorePlace } from './store/disk-store.ts'
 export { collectGarbage, type Garbage } from './store/collect-garbage.ts'
 export { checkStore, type StoreCheck, type StoreProblem } from './store/store-check.ts'
 export { storeSpace, storeUsage, type Share, type StoreUsage } from './store/store-usage.ts'

@@ -7,15 +7,18 @@ import {
   type CgroupHierarchy,
   type Probe,
   type RungReport,
+  type Store,
   type TemplateListing,
 } from '@hearth/engine'
 import { Progress } from '../output/progress.ts'
+import { placeText } from '../output/store-place.ts'
 import { formatBytes, table } from '../output/table.ts'
 import { write, writeJson } from '../output/write.ts'
 import { version } from '../version.ts'
 
 interface StoreReport {
-  readonly kind: 'btrfs' | 'directory'
+  readonly kind: Store['kind']
+  readonly place: Store['place']
   readonly reason: string | null
   readonly totalBytes: number | null
   readonly freeBytes: number | null
@@ -60,10 +63,10 @@ async function examine(quiet: boolean): Promise<Report> {
 }
 
 async function examineStore(hearth: Hearth): Promise<StoreReport> {
-  const { kind, reason } = await inspectStore(hearth.paths)
-  if (kind === 'directory') return { kind, reason, totalBytes: null, freeBytes: null }
+  const store = await inspectStore(hearth.paths)
+  if (store.kind === 'directory') return { ...store, totalBytes: null, freeBytes: null }
   const { blocks, bavail, bsize } = await statfs(hearth.paths.store)
-  return { kind, reason, totalBytes: blocks * bsize, freeBytes: bavail * bsize }
+  return { ...store, totalBytes: blocks * bsize, freeBytes: bavail * bsize }
 }
 
 function workingRungs({ rungs }: Report): string[] {
@@ -120,9 +123,9 @@ function cgroupText(cgroups: CgroupHierarchy): string {
   return `v1 (${present.map(([name]) => name).join(', ')})`
 }
 
-function storeText({ kind, reason, totalBytes, freeBytes }: StoreReport): string {
-  if (kind === 'directory') return `disk limits are kept in memory: ${reason ?? ''}`
-  return `btrfs with quotas, ${formatBytes(freeBytes ?? 0)} of ${formatBytes(totalBytes ?? 0)} free`
+function storeText({ place, reason, totalBytes, freeBytes }: StoreReport): string {
+  if (place === null) return `disk limits are kept in memory: ${reason ?? ''}`
+  return `btrfs with quotas ${placeText(place)}, ${formatBytes(freeBytes ?? 0)} of ${formatBytes(totalBytes ?? 0)} free`
 }
 
 /** Colour only on a terminal that shows it. */

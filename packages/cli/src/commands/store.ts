@@ -1,4 +1,5 @@
 import { checkStore, collectGarbage, Hearth, storeUsage, type Share } from '@hearth/engine'
+import { placeText } from '../output/store-place.ts'
 import { formatBytes, table } from '../output/table.ts'
 import { write, writeJson } from '../output/write.ts'
 import type { CommonOptions } from '../register/common.ts'
@@ -12,7 +13,7 @@ export async function showUsage(options: CommonOptions): Promise<number> {
     return 0
   }
   const row = (name: string, { count, bytes }: Share): string[] => [name, String(count), formatBytes(bytes)]
-  const place = usage.reason === null ? usage.kind : `${usage.kind} (${usage.reason})`
+  const place = usage.place === null ? `${usage.kind} (${usage.reason})` : `${usage.kind} ${placeText(usage.place)}`
   const rows = [
     ['WHAT', 'COUNT', 'BYTES'],
     row('sandboxes', usage.areas),

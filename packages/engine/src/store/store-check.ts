@@ -5,13 +5,11 @@ import type { HostPaths } from '../host/host.ts'
 import { waitingNames } from '../pool/sweep-pool.ts'
 import { snapshotsDirectory } from './layers.ts'
 import { hashMemory, readSeal, sealMemory } from './memory-seal.ts'
+import { SUBVOLUME_INODE } from './native-store.ts'
 import { isDraftOwned, readManifest } from './snapshot-files.ts'
 import type { StoredSnapshot } from './snapshot-manifest.ts'
 import { TORN } from './snapshot-store.ts'
 import { isTorn, writeOut } from './written-out.ts'
-
-/** The inode of the top of a btrfs subvolume. */
-const SUBVOLUME_INODE = 256
 
 export interface StoreProblem {
   /** `damaged`: it cannot be used as it is. `orphan`: nobody refers to it; `hearth store gc` removes it. */

@@ -2,7 +2,7 @@ import type { StatsFs } from 'node:fs'
 import { readdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostPaths } from '../host/host.ts'
-import { inspectStore, type Store } from './loop-store.ts'
+import { inspectStore, type Store } from './disk-store.ts'
 import { isPassing } from './snapshot-manifest.ts'
 import { SnapshotStore } from './snapshot-store.ts'
 import { runStore } from './store-helper.ts'
@@ -16,6 +16,8 @@ export interface Share {
 /** What fills the store of a host. What several hold together is counted for the one that wrote it. */
 export interface StoreUsage {
   readonly kind: Store['kind']
+  /** Which btrfs it lies on; null when it is a plain directory. */
+  readonly place: Store['place']
   /** Why it is a plain directory. */
   readonly reason: string | null
   /** Of the file system that the store lies on. */
