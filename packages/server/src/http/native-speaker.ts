@@ -45,7 +45,7 @@ export class NativeSpeaker implements Speaker {
   }
 
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
-    void this.#upgrades.handle(incoming, socket, head)
+    void this.#upgrades.handle({ incoming, socket, head })
   }
 
   /** A request that is HTTP but has no URL that means anything. The adapter finds out before it has done anything else. */

@@ -1,15 +1,11 @@
-import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
 import type { Caller } from '../control-plane.ts'
 import { requireScope } from './access/scopes.ts'
 import { webSocketToken } from './access/web-socket-key.ts'
 import type { Services } from './app-env.ts'
-import { refuseSocket, statusOf } from './failures.ts'
-import type { Operation } from './operation.ts'
+import { statusOf } from './failures.ts'
 import type { Operations } from './operations.ts'
 import { connectPort } from './previews/forward.ts'
-import { forwardUpgrade } from './previews/forward-upgrade.ts'
 import type { PreviewMode } from './previews/headers.ts'
 import { isLinkPath, linkAccess } from './previews/link-path.ts'
 import { parsePortPath } from './previews/port-path.ts'
@@ -20,15 +16,7 @@ import { attachSession } from './streams/attach-session.ts'
 import { onceGone } from './streams/event-stream.ts'
 import { FrameSockets, type FrameSocket } from './streams/frame-socket.ts'
 import { portSession } from './streams/port-session.ts'
-
-interface Upgrade {
-  readonly incoming: IncomingMessage
-  readonly socket: Duplex
-  readonly head: Buffer
-  readonly operation: Operation
-  /** Told when the answer to the handshake is known. */
-  readonly answered: (status: number) => void
-}
+import { answerUpgrade, passOn, type Upgrade, type UpgradeRequest } from './upgrade.ts'
 
 const ATTACH = /^\/v1\/sandboxes\/([^/?]{1,64})\/processes\/(\d{1,10})\/attach(?:\?(.*))?$/
 const PORT_STREAM = /^\/v1\/sandboxes\/([^/?]{1,64})\/ports\/(\d{1,5})\/stream(?:\?.*)?$/
@@ -45,22 +33,8 @@ export class Upgrades {
     this.#sockets = new FrameSockets(services.limits)
   }
 
-  async handle(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    let status = 0
-    const operation = this.#operations.beginUpgrade(incoming, socket, () => status)
-    // A socket that breaks also closes, and that is what is listened for.
-    socket.on('error', () => socket.destroy())
-    const answered = (sent: number): void => {
-      status = sent
-    }
-    try {
-      await this.#route({ incoming, socket, head, operation, answered })
-    } catch (error) {
-      const failure = operation.failed(error)
-      if (status !== 0) return void socket.destroy()
-      status = statusOf(failure)
-      refuseSocket(socket, failure, operation.requestId)
-    }
+  async handle(request: UpgradeRequest): Promise<void> {
+    await answerUpgrade(request, { operations: this.#operations, statusOf }, (upgrade) => this.#route(upgrade))
   }
 
   async #route(upgrade: Upgrade): Promise<void> {
@@ -154,22 +128,9 @@ export class Upgrades {
     path: string,
     mode: PreviewMode,
   ): Promise<void> {
-    const { incoming, socket, head, operation } = upgrade
     const services = this.#services
     const use = await useSandbox(services, caller, target.sandbox)
-    operation.sandboxId = use.sandbox.id
-    operation.onEnd(() => use[Symbol.dispose]())
-    operation.streams(() => socket.destroy())
-    onceGone(operation, () => socket.destroy())
-    const forwarding = {
-      services,
-      incoming,
-      sandbox: use.sandbox,
-      port: target.port,
-      path,
-      mode,
-      signal: operation.signal,
-    }
-    upgrade.answered(await forwardUpgrade(forwarding, socket, head))
+    upgrade.operation.sandboxId = use.sandbox.id
+    await passOn(upgrade, use, { services, port: target.port, path, mode })
   }
 }

@@ -114,7 +114,7 @@ class E2bDialect implements Dialect {
 
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     const target = this.#target(incoming)
-    void handleSandboxUpgrade(this.#e2b, incoming, socket, head, HearthError.isInstance(target) ? null : target)
+    void handleSandboxUpgrade(this.#e2b, { incoming, socket, head }, HearthError.isInstance(target) ? null : target)
   }
 
   async close(): Promise<void> {

@@ -1,12 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { HearthError, type Sandbox, type SandboxId } from '@hearth/contract'
-import { refuseSocket } from '../../http/failures.ts'
 import type { Operation } from '../../http/operation.ts'
 import type { Forwarding } from '../../http/previews/forward.ts'
 import { forwardRequest } from '../../http/previews/forward-request.ts'
-import { forwardUpgrade } from '../../http/previews/forward-upgrade.ts'
-import { onceGone } from '../../http/streams/event-stream.ts'
+import { answerUpgrade, passOn, type UpgradeRequest } from '../../http/upgrade.ts'
 import { trafficAccess } from './access/sandbox-access.ts'
 import type { E2b } from './e2b.ts'
 import { handleEnvd } from './envd/envd.ts'
@@ -58,7 +55,9 @@ async function forward(
   operation.name = 'e2b.port.forward'
   const access = await trafficAccess(e2b, incoming, requireSandbox(target), operation)
   using use = await reach(e2b, access, operation)
-  await forwardRequest(forwardingTo(e2b, incoming, use.sandbox, target.port, operation.signal), outgoing)
+  const { sandbox } = use
+  const forwarding = { ...forwardingTo(e2b, incoming, sandbox, target.port), incoming, sandbox }
+  await forwardRequest({ ...forwarding, signal: operation.signal }, outgoing)
 }
 
 /** To a program, as whoever made the sandbox has said that it expects its requests. */
@@ -67,42 +66,26 @@ function forwardingTo(
   incoming: IncomingMessage,
   sandbox: Sandbox,
   port: number,
-  signal: AbortSignal,
-): Forwarding {
+): Omit<Forwarding, 'incoming' | 'sandbox' | 'signal'> {
   const mark = markOf(sandbox.info)
   const host = mark?.requestHost?.replaceAll('${PORT}', String(port)) ?? null
   const tls = mark?.httpsPorts?.includes(port) === true
-  return { services, incoming, sandbox, port, path: incoming.url ?? '/', mode: 'host', host, tls, signal }
+  return { services, port, path: incoming.url ?? '/', mode: 'host', host, tls }
 }
 
 /** WebSockets to programs in the sandbox; nothing of E2B's own is one. */
-export async function handleSandboxUpgrade(
-  e2b: E2b,
-  incoming: IncomingMessage,
-  socket: Duplex,
-  head: Buffer,
-  target: Target | null,
-): Promise<void> {
-  let status = 0
-  const operation = e2b.operations.beginUpgrade(incoming, socket, () => status)
-  operation.name = 'e2b.port.forward'
-  socket.on('error', () => socket.destroy())
-  try {
+export async function handleSandboxUpgrade(e2b: E2b, request: UpgradeRequest, target: Target | null): Promise<void> {
+  const statusOf = (failure: HearthError): number => edgeFailure(failure, target).code
+  await answerUpgrade(request, { operations: e2b.operations, statusOf }, async (upgrade) => {
+    const { incoming, operation } = upgrade
+    operation.name = 'e2b.port.forward'
     if (target === null || target.port === ENVD_PORT || target.port === INTERPRETER_PORT) {
       throw new HearthError('not_found', 'there is no WebSocket at this path')
     }
     const access = await trafficAccess(e2b, incoming, requireSandbox(target), operation)
     const use = await reach(e2b, access, operation)
-    operation.onEnd(() => use[Symbol.dispose]())
-    operation.streams(() => socket.destroy())
-    onceGone(operation, () => socket.destroy())
-    status = await forwardUpgrade(forwardingTo(e2b, incoming, use.sandbox, target.port, operation.signal), socket, head)
-  } catch (error) {
-    const failure = operation.failed(error)
-    if (status !== 0) return void socket.destroy()
-    status = edgeFailure(failure, target).code
-    refuseSocket(socket, failure, operation.requestId, status)
-  }
+    await passOn(upgrade, use, forwardingTo(e2b, incoming, use.sandbox, target.port))
+  })
 }
 
 /** A sandbox that is not there or does not run is a bad gateway: clients ask `/health` and understand exactly that. */

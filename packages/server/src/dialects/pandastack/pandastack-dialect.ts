@@ -95,8 +95,8 @@ class PandaStackDialect implements Dialect {
   /** WebSockets to programs in sandboxes, and to a terminal in one. */
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     const target = previewOf(incoming)
-    if (target === null) void this.#terminals.upgrade(incoming, socket, head)
-    else void this.#previews.upgrade(incoming, socket, head, target)
+    if (target === null) void this.#terminals.upgrade({ incoming, socket, head })
+    else void this.#previews.upgrade({ incoming, socket, head }, target)
   }
 
   async close(): Promise<void> {

@@ -1,16 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { HearthError, type SandboxId } from '@hearth/contract'
 import type { SandboxUse } from '../../control-plane.ts'
 import type { Services } from '../../http/app-env.ts'
 import { closeAfterAnswer } from '../../http/bodies/lingering-close.ts'
-import { refuseSocket } from '../../http/failures.ts'
 import type { Operation } from '../../http/operation.ts'
 import type { Operations } from '../../http/operations.ts'
 import { forwardRequest } from '../../http/previews/forward-request.ts'
-import { forwardUpgrade } from '../../http/previews/forward-upgrade.ts'
 import { parseHost, type PreviewTarget } from '../../http/previews/preview-host.ts'
-import { onceGone } from '../../http/streams/event-stream.ts'
+import { answerUpgrade, passOn, type UpgradeRequest } from '../../http/upgrade.ts'
 import type { SandboxRecord } from '../../state/index.ts'
 import { pandastackStatus, refuse } from './failures.ts'
 import { TEMPLATE_KEY } from './views.ts'
@@ -61,25 +58,14 @@ export class Previews {
     }
   }
 
-  async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer, target: PreviewTarget): Promise<void> {
-    let status = 0
-    const operation = this.#operations.beginUpgrade(incoming, socket, () => status)
-    operation.name = 'pandastack.preview'
-    socket.on('error', () => socket.destroy())
-    try {
-      const use = await this.#reach(target, operation)
-      operation.onEnd(() => use[Symbol.dispose]())
-      operation.streams(() => socket.destroy())
-      onceGone(operation, () => socket.destroy())
-      const [services, path, sandbox] = [this.#services, incoming.url ?? '/', use.sandbox]
-      const forwarding = { services, incoming, sandbox, port: target.port, path, mode: 'host' } as const
-      status = await forwardUpgrade({ ...forwarding, signal: operation.signal }, socket, head)
-    } catch (error) {
-      const failure = operation.failed(error)
-      if (status !== 0) return void socket.destroy()
-      status = pandastackStatus(failure)
-      refuseSocket(socket, failure, operation.requestId, status)
-    }
+  async upgrade(request: UpgradeRequest, { sandbox, port }: PreviewTarget): Promise<void> {
+    const answering = { operations: this.#operations, statusOf: pandastackStatus }
+    await answerUpgrade(request, answering, async (upgrade) => {
+      upgrade.operation.name = 'pandastack.preview'
+      const use = await this.#reach({ sandbox, port }, upgrade.operation)
+      const path = upgrade.incoming.url ?? '/'
+      await passOn(upgrade, use, { services: this.#services, port, path, mode: 'host' })
+    })
   }
 
   async #reach({ sandbox }: PreviewTarget, operation: Operation): Promise<SandboxUse> {

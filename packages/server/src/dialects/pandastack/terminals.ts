@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { HearthError, parseInput, sandboxIdSchema, type Process } from '@hearth/contract'
 import { z } from 'zod'
 import type { Caller } from '../../control-plane.ts'
@@ -7,12 +6,12 @@ import { requireUndelegated } from '../../http/access/authenticator.ts'
 import { bearerToken } from '../../http/access/key-cache.ts'
 import { requireScope } from '../../http/access/scopes.ts'
 import type { Services } from '../../http/app-env.ts'
-import { refuseSocket } from '../../http/failures.ts'
 import type { Operation } from '../../http/operation.ts'
 import type { Operations } from '../../http/operations.ts'
 import { parseJson } from '../../http/streams/attach-session.ts'
 import { onceGone } from '../../http/streams/event-stream.ts'
 import { FrameSockets, type FrameSocket } from '../../http/streams/frame-socket.ts'
+import { answerUpgrade, type Upgrade, type UpgradeRequest } from '../../http/upgrade.ts'
 import { pandastackStatus, unsupported } from './failures.ts'
 
 const TERMINAL = /^\/v1\/sandboxes\/([^/?]{1,64})\/(?:ssh|exec\/pty)(?:\?(.*))?$/
@@ -33,34 +32,29 @@ export class Terminals {
     this.#sockets = new FrameSockets(services.limits)
   }
 
-  async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    let status = 0
-    const operation = this.#operations.beginUpgrade(incoming, socket, () => status)
+  async upgrade(request: UpgradeRequest): Promise<void> {
+    const answering = { operations: this.#operations, statusOf: pandastackStatus }
+    await answerUpgrade(request, answering, (upgrade) => this.#open(upgrade))
+  }
+
+  async #open({ incoming, socket, head, operation, answered }: Upgrade): Promise<void> {
     operation.name = 'pandastack.terminal'
-    socket.on('error', () => socket.destroy())
-    try {
-      const [, id = '', query = ''] = TERMINAL.exec(incoming.url ?? '') ?? []
-      if (id === '') throw unsupported('this WebSocket')
-      const parameters = new URLSearchParams(query)
-      const caller = await this.#caller(incoming, parameters, operation)
-      requireScope(caller.scopes, 'exec')
-      const sandboxId = sandboxIdSchema.safeParse(id)
-      if (!sandboxId.success) throw new HearthError('sandbox_not_found', 'there is no such sandbox')
-      using use = await this.#services.controlPlane.use(caller, sandboxId.data)
-      operation.sandboxId = sandboxId.data
-      const pty = parseInput(sizeSchema, sizeOf(parameters), 'query')
-      await using shell = await use.sandbox.spawn(['sh', '-c', SHELL], { pty, env: { TERM: 'xterm-256color' } })
-      const frames = await this.#sockets.accept(incoming, socket, head, operation.requestId)
-      status = 101
-      operation.streams((reason) => void told(frames, reason))
-      onceGone(operation, () => frames.terminate())
-      await session(frames, shell).catch((error: unknown) => told(frames, operation.failed(error)))
-    } catch (error) {
-      const failure = operation.failed(error)
-      if (status !== 0) return void socket.destroy()
-      status = pandastackStatus(failure)
-      refuseSocket(socket, failure, operation.requestId, status)
-    }
+    const [, id = '', query = ''] = TERMINAL.exec(incoming.url ?? '') ?? []
+    if (id === '') throw unsupported('this WebSocket')
+    const parameters = new URLSearchParams(query)
+    const caller = await this.#caller(incoming, parameters, operation)
+    requireScope(caller.scopes, 'exec')
+    const sandboxId = sandboxIdSchema.safeParse(id)
+    if (!sandboxId.success) throw new HearthError('sandbox_not_found', 'there is no such sandbox')
+    using use = await this.#services.controlPlane.use(caller, sandboxId.data)
+    operation.sandboxId = sandboxId.data
+    const pty = parseInput(sizeSchema, sizeOf(parameters), 'query')
+    await using shell = await use.sandbox.spawn(['sh', '-c', SHELL], { pty, env: { TERM: 'xterm-256color' } })
+    const frames = await this.#sockets.accept(incoming, socket, head, operation.requestId)
+    answered(101)
+    operation.streams((reason) => void told(frames, reason))
+    onceGone(operation, () => frames.terminate())
+    await session(frames, shell).catch((error: unknown) => told(frames, operation.failed(error)))
   }
 
   /** The key is in a header, or where a client cannot set one in the query. */
