@@ -1,5 +1,6 @@
 export { openStore, type OpenStoreOptions } from './open-store.ts'
-export type { Store, StoreSession } from './store.ts'
+export type { StoreSession } from './session.ts'
+export type { Store } from './store.ts'
 export type { DialectName, Sources } from './database/database.ts'
 export { everyItem, type PageOptions } from './database/page.ts'
 export * from './lifecycle.ts'

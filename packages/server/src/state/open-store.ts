@@ -6,7 +6,7 @@ import { migrate } from './database/migrate.ts'
 import { postgresDialect } from './database/postgres-dialect.ts'
 import { sqliteDialect } from './database/sqlite-dialect.ts'
 import type { Tables } from './database/tables.ts'
-import { DatabaseStore } from './database-store.ts'
+import { databaseStore } from './database-store.ts'
 import type { StoredEvent } from './events/event-record.ts'
 import { PostgresListener } from './events/postgres-listener.ts'
 import { WakeUps } from './events/wake-ups.ts'
@@ -46,7 +46,7 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
   }
   const sources: Sources = { now: Date.now, newId, ...options.sources }
   const { keys = null, onEvents = () => undefined } = options
-  return new DatabaseStore({ dialect: name, query, sources, wakeUps, runChanges, listener, keys, onEvents })
+  return databaseStore({ dialect: name, query, sources, wakeUps, runChanges, listener, keys, onEvents })
 }
 
 /** The engine is loaded only for this: a tool that names its database starts without it. */
