@@ -1,9 +1,9 @@
 import { createRoute, OpenAPIHono, z, type RouteConfig } from '@hono/zod-openapi'
 import { errorBodySchema, HearthError, sandboxIdSchema, type Scope } from '@hearth/contract'
 import type { MiddlewareHandler } from 'hono'
+import type { PageOptions } from '../state/index.ts'
 import { requireArea } from './access/delegation.ts'
 import { requireScope } from './access/scopes.ts'
-import type { PageOptions } from '../state/index.ts'
 import type { App, AppEnv } from './app-env.ts'
 import { version } from './version.ts'
 

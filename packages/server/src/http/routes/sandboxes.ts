@@ -81,8 +81,9 @@ export function sandboxRoutes(app: App, services: Services): void {
     return context.json({ items: [...page.items], next: page.next }, 200)
   })
 
+  viewRoutes(app, services)
   lifeRoutes(app, services)
-  stateRoutes(app, services)
+  observingRoutes(app, services)
 }
 
 /** The key that a new sandbox is to have for itself, as a part of the caller's. */
@@ -93,15 +94,33 @@ function keyOfOwn(context: AppContext, grant: GrantRequest | undefined): Sandbox
   return { maker, key: planDelegation(maker, { name: 'sandbox', grant, expiresAt: null }) }
 }
 
-function lifeRoutes(app: App, { controlPlane, limits }: Services): void {
-  const get = describeRoute(
-    { name: 'sandbox.get', summary: 'Get a sandbox', scope: 'sandbox:read' },
-    { method: 'get', path: '/v1/sandboxes/{id}', request: { params: sandboxParameters }, responses: oneSandbox },
-  )
-  app.openapi(get, async (context) =>
-    context.json(await controlPlane.get(context.get('caller'), sandboxId(context)), 200),
-  )
+/** Calls that take a sandbox alone, and answer with what it is then. */
+const VIEWS = [
+  { verb: 'get', summary: 'Get a sandbox', scope: 'sandbox:read', method: 'get', below: '' },
+  { verb: 'pause', summary: 'Freeze all processes', scope: 'sandbox:write', method: 'post', below: '/pause' },
+  { verb: 'resume', summary: 'Thaw all processes', scope: 'sandbox:write', method: 'post', below: '/resume' },
+  {
+    verb: 'stop',
+    summary: 'End a sandbox; it can still be looked at for a while',
+    scope: 'sandbox:write',
+    method: 'post',
+    below: '/stop',
+  },
+] as const
 
+function viewRoutes(app: App, { controlPlane }: Services): void {
+  for (const { verb, summary, scope, method, below } of VIEWS) {
+    const route = describeRoute(
+      { name: `sandbox.${verb}`, summary, scope },
+      { method, path: `/v1/sandboxes/{id}${below}`, request: { params: sandboxParameters }, responses: oneSandbox },
+    )
+    app.openapi(route, async (context) =>
+      context.json(await controlPlane[verb](context.get('caller'), sandboxId(context)), 200),
+    )
+  }
+}
+
+function lifeRoutes(app: App, { controlPlane, limits }: Services): void {
   const remove = describeRoute(
     { name: 'sandbox.delete', summary: 'End a sandbox and remove it', scope: 'sandbox:write' },
     { method: 'delete', path: '/v1/sandboxes/{id}', request: { params: sandboxParameters }, responses: noContent },
@@ -126,37 +145,8 @@ function lifeRoutes(app: App, { controlPlane, limits }: Services): void {
   })
 }
 
-function stateRoutes(app: App, services: Services): void {
+function observingRoutes(app: App, services: Services): void {
   const { controlPlane } = services
-  const pause = describeRoute(
-    { name: 'sandbox.pause', summary: 'Freeze all processes', scope: 'sandbox:write' },
-    { method: 'post', path: '/v1/sandboxes/{id}/pause', request: { params: sandboxParameters }, responses: oneSandbox },
-  )
-  app.openapi(pause, async (context) =>
-    context.json(await controlPlane.pause(context.get('caller'), sandboxId(context)), 200),
-  )
-
-  const resume = describeRoute(
-    { name: 'sandbox.resume', summary: 'Thaw all processes', scope: 'sandbox:write' },
-    {
-      method: 'post',
-      path: '/v1/sandboxes/{id}/resume',
-      request: { params: sandboxParameters },
-      responses: oneSandbox,
-    },
-  )
-  app.openapi(resume, async (context) =>
-    context.json(await controlPlane.resume(context.get('caller'), sandboxId(context)), 200),
-  )
-
-  const stop = describeRoute(
-    { name: 'sandbox.stop', summary: 'End a sandbox; it can still be looked at for a while', scope: 'sandbox:write' },
-    { method: 'post', path: '/v1/sandboxes/{id}/stop', request: { params: sandboxParameters }, responses: oneSandbox },
-  )
-  app.openapi(stop, async (context) =>
-    context.json(await controlPlane.stop(context.get('caller'), sandboxId(context)), 200),
-  )
-
   const stats = describeRoute(
     { name: 'sandbox.stats', summary: 'What a sandbox uses', scope: 'sandbox:read' },
     {
