@@ -121,17 +121,31 @@ describe('a sandbox of the control plane', () => {
     quiet(server)
   })
 
-  it('is forgotten in the end: its row, its operations and its events', async () => {
+  it('is forgotten in the end: its row, its operations and its events, and so are keys that do not work any more', async () => {
     await using home = await TestHome.make()
-    const keepNothing = { operationMs: -1, purgeMs: 0, events: { maximumPerSandbox: 1, maximumAgeMs: 3_600_000 } }
+    const keepNothing = {
+      operationMs: -1,
+      keyMs: -1,
+      purgeMs: 0,
+      events: { maximumPerSandbox: 1, maximumAgeMs: 3_600_000 },
+    }
     await using server = await home.start({ housekeeping: keepNothing })
     const caller = await server.caller()
     const gone = await server.create({ rung: 'simulated' })
     const kept = await server.create({ rung: 'simulated' }, 'key')
     const { events } = await server.store.events.page({ sandboxId: gone.id })
     const operations = events.map(({ data }) => (data as { operation?: string }).operation ?? '')
+    const { tenantId } = caller
+    const [works, revoked] = await Promise.all(
+      ['works', 'revoked'].map(
+        async (name) => (await server.store.apiKeys.create({ tenantId, name, scopes: ['exec'] })).key.id,
+      ),
+    )
+    await server.store.apiKeys.revoke(tenantId, revoked ?? '')
     await server.plane.delete(caller, gone.id)
     await server.plane.reconcile()
+    expect(await server.store.apiKeys.find(tenantId, revoked ?? '')).toBeNull()
+    expect(await server.store.apiKeys.find(tenantId, works ?? '')).toMatchObject({ revokedAt: null })
     for (const id of operations)
       await expect(server.store.operations.get(id)).rejects.toMatchObject({ code: 'not_found' })
     expect(await server.store.sandboxes.purge(Date.now() + 1000)).toBe(0)
