@@ -36,9 +36,9 @@ test('commands and cells go on when the server stops, and their callers are told
   await new Promise((resolve) => setTimeout(resolve, 2000))
   server = await server.restarted()
   const [command, stream, cell, interpreter] = (await told).map(({ status, body }) => `${status} ${body.toString()}`)
-  expect(command).toMatch(/^503 .*the server is being stopped/)
+  expect(command).toMatch(/^503 .*goes on.*do not run it a second time/)
   expect(stream).toMatch(/^200 event: stdout\n.*up[^]*event: error\ndata: .*the server is being stopped/)
-  expect(cell).toMatch(/^503 .*the server is being stopped/)
+  expect(cell).toMatch(/^503 .*goes on.*do not run it a second time/)
   expect(interpreter).toMatch(/^200 [^]*the server is being stopped[^]*end_of_execution/)
   const { files } = await server.native.get(id)
   for (const name of ['command', 'stream', 'cell', 'interpreter']) {

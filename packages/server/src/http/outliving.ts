@@ -1,4 +1,4 @@
-import type { HearthError } from '@hearth/contract'
+import { HearthError } from '@hearth/contract'
 import type { Operation } from './operation.ts'
 import { onceGone } from './streams/event-stream.ts'
 
@@ -22,6 +22,13 @@ export async function unlessStopped<Value>(
     if (isStop(reason)) reject(stopped())
   })
   return await Promise.race([work, promise])
+}
+
+/** For callers of work that has no number by which it could be found again. */
+export function workGoesOn(): HearthError {
+  return new HearthError('shutting_down', 'the server is being stopped, and what was begun in the sandbox goes on', {
+    suggestion: 'Look at what it has done once the server runs again; do not run it a second time.',
+  })
 }
 
 function isStop(reason: HearthError): boolean {

@@ -77,7 +77,7 @@ describe('a server that stops', () => {
     await server.server.stop({ graceMs: 100 })
     const { error } = (await (await command).json()) as { error: { code: string; context: { process: number } } }
     expect(error).toMatchObject({ code: 'shutting_down', context: { process: expect.any(Number) } })
-    expect(await cell).toMatchObject({ code: 'shutting_down' })
+    expect(await cell).toMatchObject({ code: 'shutting_down', message: expect.stringContaining('goes on') })
     using use = await server.plane.use(await caller(server), id)
     const { sandbox } = use
     const process = await sandbox.attach(error.context.process)

@@ -3,8 +3,8 @@ import { HearthError, sandboxIdSchema, type Policy, type Sandbox, type SandboxId
 import type { z } from 'zod'
 import type { Caller } from '../../control-plane.ts'
 import type { Services } from '../../http/app-env.ts'
-import { serverStops, type Operation } from '../../http/operation.ts'
-import { clientSignal, unlessStopped } from '../../http/outliving.ts'
+import type { Operation } from '../../http/operation.ts'
+import { clientSignal, unlessStopped, workGoesOn } from '../../http/outliving.ts'
 import type { Builds } from '../builds/builds.ts'
 import type { RootPreparation } from '../builds/root-preparation.ts'
 import { readJson } from '../json-body.ts'
@@ -88,7 +88,7 @@ export class Call {
   /** Runs inside it what a client that goes away ends, and a server that stops does not: then only the client is let go. */
   async outliving<T>(work: (sandbox: Sandbox, signal: AbortSignal) => Promise<T>): Promise<T> {
     const signal = clientSignal(this.operation)
-    return await this.inside((sandbox) => unlessStopped(this.operation, work(sandbox, signal), serverStops))
+    return await this.inside((sandbox) => unlessStopped(this.operation, work(sandbox, signal), workGoesOn))
   }
 
   /** The JSON body, checked; one that is missing is an empty object, whatever its type says. */

@@ -3,8 +3,7 @@ import type { App, Services } from '../app-env.ts'
 import { boundedJson } from '../bodies/json-body.ts'
 import { answerPatiently } from '../bodies/patient-answer.ts'
 import { describeRoute, jsonAnswer, jsonBody, sandboxParameters } from '../openapi.ts'
-import { serverStops } from '../operation.ts'
-import { clientSignal, unlessStopped } from '../outliving.ts'
+import { clientSignal, unlessStopped, workGoesOn } from '../outliving.ts'
 import { withSandbox } from '../sandbox-use.ts'
 
 export function codeRoutes(app: App, services: Services): void {
@@ -24,7 +23,7 @@ export function codeRoutes(app: App, services: Services): void {
     const signal = clientSignal(operation)
     const work = withSandbox(services, context, async (sandbox) => {
       const result = sandbox.runCode(code, { ...(options as RunCodeOptions), signal })
-      return await unlessStopped(operation, result, serverStops)
+      return await unlessStopped(operation, result, workGoesOn)
     })
     return await answerPatiently(context, services, 200, work)
   })

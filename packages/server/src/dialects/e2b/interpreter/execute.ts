@@ -3,8 +3,8 @@ import { stripTypeScriptTypes } from 'node:module'
 import { HearthError, type CodeEvent, type CodeResult, type Sandbox } from '@hearth/contract'
 import type { HttpLimits } from '../../../http/limits.ts'
 import { LONGEST_COMMAND_MS } from '../../command-time.ts'
-import { serverStops, type Operation } from '../../../http/operation.ts'
-import { clientSignal, unlessStopped } from '../../../http/outliving.ts'
+import type { Operation } from '../../../http/operation.ts'
+import { clientSignal, unlessStopped, workGoesOn } from '../../../http/outliving.ts'
 import { CellLines } from './cell-lines.ts'
 import type { Context } from './interpreters.ts'
 import { preludeOf } from './prelude.ts'
@@ -43,7 +43,7 @@ export async function execute(
       }
       tell(lines, context, result)
     })
-    await unlessStopped(operation, turn, serverStops)
+    await unlessStopped(operation, turn, workGoesOn)
   } catch (error) {
     const failure = operation.failed(error)
     // A cell that has lost its sandbox has no result, and clients take a stream that breaks off, and nothing else, as a sign of it.
