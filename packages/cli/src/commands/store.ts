@@ -1,4 +1,6 @@
-import { checkStore, collectGarbage, Hearth, storeUsage, type Share } from '@hearth/engine'
+import { checkStore, collectGarbage, Hearth, storeUsage, type Garbage, type Share } from '@hearth/engine'
+import { failureOf } from '../output/failure.ts'
+import { printable } from '../output/printable.ts'
 import { placeText } from '../output/store-place.ts'
 import { formatBytes, table } from '../output/table.ts'
 import { write, writeJson } from '../output/write.ts'
@@ -30,18 +32,35 @@ export async function showUsage(options: CommonOptions): Promise<number> {
   return 0
 }
 
-/** Frees what nobody can use any more. */
+/** Frees what nobody can use any more. Ends with 1 when something could not be removed, or be told from what is in use. */
 export async function removeGarbage(options: CommonOptions): Promise<number> {
-  await using hearth = new Hearth({ spareKeepers: 0 })
+  // By what was tried: opening a home sweeps it as well.
+  const problems = new Map<string, string>()
+  const onProblem = (what: string, error: unknown): void => {
+    const { message } = failureOf(error)
+    // At once: what stops all of it may follow.
+    if (options.json !== true && !problems.has(what)) process.stderr.write(`${what} failed: ${printable(message)}\n`)
+    problems.set(what, message)
+  }
+  await using hearth = new Hearth({ spareKeepers: 0, onProblem })
   const removed = await collectGarbage(hearth)
+  await showRemoved(removed, problems, options)
+  return problems.size === 0 ? 0 : 1
+}
+
+async function showRemoved(
+  removed: Garbage,
+  problems: ReadonlyMap<string, string>,
+  options: CommonOptions,
+): Promise<void> {
   if (options.json === true) {
-    await writeJson(removed)
-    return 0
+    await writeJson({ ...removed, problems: [...problems].map(([what, problem]) => ({ what, problem })) })
+    return
   }
   const all = [...removed.unfinished, ...removed.forks, ...removed.areas, ...removed.templates, ...removed.baked]
   if (options.quiet === true) {
     await write(process.stdout, all.map((id) => `${id}\n`).join(''))
-    return 0
+    return
   }
   const counts = [
     `${removed.unfinished.length} unfinished snapshots`,
@@ -51,7 +70,6 @@ export async function removeGarbage(options: CommonOptions): Promise<number> {
     `${removed.baked.length} machines that were booted once`,
   ]
   await write(process.stdout, `removed ${counts.join(', ')}\n`)
-  return 0
 }
 
 /** Ends with 1 when something is damaged. */

@@ -101,9 +101,11 @@ function addStore(program: Command, finish: Finish): void {
   common(store.command('df').description('show what fills it')).action(async (options: CommonOptions) =>
     finish(await (await load()).showUsage(options)),
   )
-  common(store.command('gc').description('free what nobody can use any more')).action(async (options: CommonOptions) =>
-    finish(await (await load()).removeGarbage(options)),
-  )
+  common(
+    store
+      .command('gc')
+      .description('free what nobody can use any more; ends with 1 when something could not be removed'),
+  ).action(async (options: CommonOptions) => finish(await (await load()).removeGarbage(options)))
   const check = 'compare what it says with what lies in it; ends with 1 when something is damaged'
   common(store.command('check').description(check)).action(async (options: CommonOptions) =>
     finish(await (await load()).checkAll(options)),
