@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Hearth } from '@hearth/engine'
@@ -9,6 +9,7 @@ import { captureMachine } from '../packages/engine/src/drivers/microvm/capture-m
 import { ControlSocket } from '../packages/engine/src/drivers/microvm/control-socket.ts'
 import { UPPER_DISK } from '../packages/engine/src/drivers/microvm/upper-disk.ts'
 import { ladder } from './support/ladder.ts'
+import { shareTemplate } from './support/small-store.ts'
 
 const hearth = new Hearth()
 const step = (await ladder(hearth)).find(({ rung }) => rung === 'microvm')
@@ -38,6 +39,24 @@ function storeFiles(pid: number): { path: string; writable: boolean }[] {
 }
 
 describe.runIf(can)('microVMs that go on from a baked one', { timeout: 120_000 }, () => {
+  test('boot where none can be made, and why is told', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'hearth-unbaked-'))
+    try {
+      await shareTemplate(home, spec.template)
+      const problems: string[] = []
+      const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)
+      await using engine = new Hearth({ home, spareKeepers: 0, onProblem })
+      // Where they lie can be no directory.
+      mkdirSync(engine.paths.store, { recursive: true })
+      writeFileSync(join(engine.paths.store, 'baked'), '')
+      await using sandbox = await engine.create(spec)
+      expect((await sandbox.exec('echo booted')).stdout).toBe('booted\n')
+      expect(problems).toEqual([expect.stringMatching(/tried again in 60 s \(template debian\): .*ENOTDIR/)])
+    } finally {
+      rmSync(home, { recursive: true, force: true })
+    }
+  })
+
   test('have nothing of each other but what they may only read', async () => {
     await using first = await hearth.create({ ...spec, limits: { pids: 40 } })
     await using second = await hearth.create(spec)

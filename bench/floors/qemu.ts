@@ -39,7 +39,7 @@ async function floorOf(
   const { limits } = sandbox.info
   const { pid } = commandOf(liveRuntime(hearth, sandbox), /^qemu-system/)
   const facts = await readHostFacts()
-  const parts = await findMachineParts({ paths, facts }, () => undefined, false)
+  const parts = await findMachineParts({ paths, facts, onProblem: () => undefined }, () => undefined, false)
   const restored = kind === 'restore' ? restoredFiles(pid) : null
   const disk = restored?.disk ?? (await emptyDisk(paths.cache, limits.diskBytes))
   const upper = join(scratch, `upper-${process.pid}.ext4`)

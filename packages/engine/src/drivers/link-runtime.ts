@@ -1,5 +1,6 @@
 import type { Limits, Rung, SandboxId } from '@hearth/contract'
 import type { HostFacts } from '../host/facts.ts'
+import type { OnProblem } from '../host/in-background.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { PreparedKeeper } from '../host/keeper.ts'
 import type { AreaForm } from '../store/disk-area.ts'
@@ -23,6 +24,8 @@ export interface DiskArea {
 export interface RuntimeContext {
   readonly paths: HostPaths
   readonly facts: HostFacts
+  /** Told of what fails and does not keep a launch from going on. */
+  readonly onProblem: OnProblem
 }
 
 export interface PlanInput {

@@ -3,6 +3,7 @@ import { HearthError, type Limits } from '@hearth/contract'
 import type { DirectoryTemplate, Progress, Template } from '../../templates/template.ts'
 import type { LaunchPlan } from '../launch-plan.ts'
 import type { PlanInput, RestoreInput, RuntimeContext } from '../link-runtime.ts'
+import { BakeAttempts } from './bake-attempts.ts'
 import { bakedMachine, type BakedMachine, type BakeOrder } from './baked-machine.ts'
 import { baseImage, baseImageIdentity } from './base-image.ts'
 import { capturedFiles } from './capture-machine.ts'
@@ -23,8 +24,7 @@ interface Beginning {
 /** The ways in which a machine of a sandbox begins: it boots, goes on from one that was baked, or from a snapshot. */
 export class MachineStarts {
   readonly parts: (context: RuntimeContext) => Promise<MachineParts>
-  /** Null: it could not be baked, and machines of its shape boot as long as this process lives. */
-  readonly #baked = new Map<string, Promise<BakedMachine | null>>()
+  readonly #attempts = new BakeAttempts()
 
   constructor(parts: (context: RuntimeContext) => Promise<MachineParts>) {
     this.parts = parts
@@ -59,7 +59,6 @@ export class MachineStarts {
     return await launch(parts, base, facts, beginning, input, context)
   }
 
-  /** Launches that come together wait for one. */
   async #bake(
     parts: MachineParts,
     base: string,
@@ -72,17 +71,14 @@ export class MachineStarts {
     const order: BakeOrder = { template, base, limits, facts, volumes: volumes.length > 0 }
     const key = JSON.stringify([context.paths.store, order.template.digest, facts])
     const progress = request.progress ?? silent
-    const under = this.#baked.get(key)
-    if (under !== undefined) return await under
-    const baking = bakedMachine(parts, order, context, progress).catch((error: unknown) => {
-      progress(`machines of this template boot each time: ${error instanceof Error ? error.message : String(error)}`)
-      return null
-    })
-    this.#baked.set(key, baking)
-    const baked = await baking
-    // Looked for each time: another process may have removed it.
-    if (baked !== null) this.#baked.delete(key)
-    return baked
+    return await this.#attempts.get(
+      key,
+      () => bakedMachine(parts, order, context, progress),
+      (what, error) => {
+        progress(`machines of this template boot for now: ${error instanceof Error ? error.message : String(error)}`)
+        context.onProblem(`${what} (template ${template.name})`, error)
+      },
+    )
   }
 }
 
