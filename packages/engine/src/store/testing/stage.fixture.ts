@@ -43,13 +43,14 @@ export class Stage implements AsyncDisposable {
     this.snapshots = new SnapshotStore(paths)
   }
 
-  /** `directory`: where the home is made. `btrfs`: with a disk store of this size. */
+  /** `directory`: where the home is made. `btrfs`: with a disk store of this size, or `native`: on the btrfs that the directory lies on. */
   static async open(options: { directory?: string; btrfs?: string } = {}): Promise<Stage> {
     const home = await mkdtemp(join(options.directory ?? tmpdir(), 'hearth-stage-'))
     const paths = hostPaths({ ...process.env, HEARTH_HOME: home })
     if (options.btrfs !== undefined) {
-      const store = await ensureStore(paths, { ...process.env, HEARTH_STORE_SIZE: options.btrfs })
-      if (store.kind !== 'btrfs') throw new Error(store.reason)
+      const native = options.btrfs === 'native'
+      const store = await ensureStore(paths, native ? {} : { ...process.env, HEARTH_STORE_SIZE: options.btrfs })
+      if (store.place !== (native ? 'home' : 'file')) throw new Error(store.reason ?? `it is a ${store.place}`)
     }
     return new Stage(paths, new DriverRegistry(paths, await readHostFacts(), 0))
   }
