@@ -87,7 +87,10 @@ beforeAll(async () => {
 
 describe('a key of another tenant', () => {
   const named = DIALECT_ROUTES.filter(({ path }) => path.includes('{'))
-  const unnamed = DIALECT_ROUTES.filter(({ path, method }) => !path.includes('{') && method === 'GET')
+  // Metrics of several sandboxes name them in the query.
+  const unnamed = DIALECT_ROUTES.filter(
+    ({ path, method }) => !path.includes('{') && method === 'GET' && path !== '/sandboxes/metrics',
+  )
 
   test(`gets nothing but "not found" from all ${named.length} routes that name something`, async () => {
     for (const route of named) {

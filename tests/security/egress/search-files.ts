@@ -48,7 +48,8 @@ async function* filesBelow(folder: string): AsyncIterable<string> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) yield* filesBelow(path)
-    else if (entry.isFile()) yield path
+    // The mark of a snapshot that is not on the disk yet goes while this looks; it holds the number of a boot.
+    else if (entry.isFile() && entry.name !== 'unwritten') yield path
   }
 }
 

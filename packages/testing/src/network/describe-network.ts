@@ -102,7 +102,8 @@ function fromPrograms(suite: Suite, { create, servers, entries, resolved, capabi
     ])
     // Two were dialed ahead for a hello that named another host, and nothing was said to them.
     expect(servers.connections()).toBeLessThanOrEqual(made + 3)
-    expect(new Set(resolved())).toEqual(new Set(['allowed.example', 'private.example']))
+    // What another sandbox has just asked for is known already.
+    for (const name of resolved()) expect(['allowed.example', 'private.example']).toContain(name)
     const kinds = entries(sandbox.id).flatMap((entry) => (entry.kind === 'refusal' ? [entry.refusal] : []))
     for (const kind of ['name_not_allowed', 'address_not_public', 'name_mismatch'] as const)
       expect(kinds).toContain(kind)
