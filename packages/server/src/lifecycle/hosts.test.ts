@@ -4,20 +4,19 @@ import { PostgresCluster, whyNoPostgres } from '@hearth/testing/store'
 import { TestHome } from './test-server.ts'
 
 const reason = await whyNoPostgres()
+let cluster: PostgresCluster | null = null
+
+beforeAll(async () => {
+  if (reason === null) cluster = await PostgresCluster.start()
+}, 120_000)
+
+afterAll(async () => {
+  await cluster?.[Symbol.asyncDispose]()
+}, 60_000)
 
 describe.skipIf(reason !== null)(`two hosts on one Postgres${reason === null ? '' : `: ${reason}`}`, () => {
-  let cluster: PostgresCluster
-
-  beforeAll(async () => {
-    cluster = await PostgresCluster.start()
-  }, 120_000)
-
-  afterAll(async () => {
-    await cluster[Symbol.asyncDispose]()
-  }, 60_000)
-
   it('see each other’s sandboxes and leave them alone', { timeout: 60_000 }, async () => {
-    const database = await newDatabase(cluster)
+    const database = await newDatabase()
     await using firstHome = await TestHome.make()
     await using secondHome = await TestHome.make()
     await using first = await firstHome.start({ database })
@@ -43,7 +42,7 @@ describe.skipIf(reason !== null)(`two hosts on one Postgres${reason === null ? '
   })
 
   it('a sandbox outlives a restart of its server', { timeout: 60_000 }, async () => {
-    const database = await newDatabase(cluster)
+    const database = await newDatabase()
     await using home = await TestHome.make()
     const before = await home.start({ database })
     const { id } = await before.create({}, 'key')
@@ -59,18 +58,9 @@ describe.skipIf(reason !== null)(`two hosts on one Postgres${reason === null ? '
 
 describe.skipIf(reason !== null)(`a host that is not heard of${reason === null ? '' : `: ${reason}`}`, () => {
   const silentMs = 700
-  let cluster: PostgresCluster
-
-  beforeAll(async () => {
-    cluster = await PostgresCluster.start()
-  }, 120_000)
-
-  afterAll(async () => {
-    await cluster[Symbol.asyncDispose]()
-  }, 60_000)
 
   it('has no sandboxes past their deadline, and its others can be deleted', { timeout: 60_000 }, async () => {
-    const database = await newDatabase(cluster)
+    const database = await newDatabase()
     await using firstHome = await TestHome.make()
     await using secondHome = await TestHome.make()
     await using first = await firstHome.start({ database, silentMs, housekeeping: { endedMs: 60_000 } })
@@ -102,7 +92,7 @@ describe.skipIf(reason !== null)(`a host that is not heard of${reason === null ?
   })
 
   it('ends what others wrote off when it is heard of again', { timeout: 60_000 }, async () => {
-    const database = await newDatabase(cluster)
+    const database = await newDatabase()
     await using firstHome = await TestHome.make()
     await using secondHome = await TestHome.make()
     await using first = await firstHome.start({ database, silentMs })
@@ -119,7 +109,8 @@ describe.skipIf(reason !== null)(`a host that is not heard of${reason === null ?
   })
 })
 
-async function newDatabase(cluster: PostgresCluster): Promise<string> {
+async function newDatabase(): Promise<string> {
+  if (cluster === null) throw new Error('no Postgres was started')
   const { url, admin, create } = cluster.newDatabase()
   const client = new Client({ connectionString: admin })
   await client.connect()
