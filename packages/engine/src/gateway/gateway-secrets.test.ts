@@ -1,12 +1,7 @@
-import type { RecordEntry } from '@hearth/contract'
 import { expect, test, vi } from 'vitest'
 import { MESSAGE_TYPES } from '../link/messages.gen.ts'
 import { FIRST_GUEST_CHANNEL } from '../link/guest-channels.ts'
-import { ScriptedPeer } from '../link/scripted-peer.ts'
-import { Dialer } from './dial/dialer.ts'
-import { CompiledPolicy } from './policy/compiled-policy.ts'
-import { SandboxGateway } from './sandbox-gateway.ts'
-import { SandboxSecrets } from './secrets/sandbox-secrets.ts'
+import { scriptedGateway, type ScriptedGateway } from './scripted-gateway.fixture.ts'
 
 const SECRET = {
   name: 'TOKEN',
@@ -14,20 +9,9 @@ const SECRET = {
   binding: { name: 'git.example', placement: { in: 'basic' } },
 } as const
 
-async function start(port: number): Promise<{ entries: RecordEntry[]; gateway: SandboxGateway; peer: ScriptedPeer }> {
-  const entries: RecordEntry[] = []
-  const gateway = new SandboxGateway({
-    policy: new CompiledPolicy({ allow: [{ name: 'git.example', ports: [port] }] }),
-    secrets: new SandboxSecrets([SECRET]),
-    // Nothing is dialed in these tests: what would be is refused for its address.
-    dialer: new Dialer(async () => ['127.0.0.1']),
-    recorder: { add: (entry) => entries.push(entry) },
-    extraRoots: [],
-    ownHearth: null,
-  })
-  const peer = await ScriptedPeer.greeted()
-  peer.link.serve(gateway)
-  return { entries, gateway, peer }
+/** Nothing is dialed in these tests: what would be is refused for its address. */
+async function start(port: number): Promise<ScriptedGateway> {
+  return await scriptedGateway({ allow: [{ name: 'git.example', ports: [port] }] }, [SECRET])
 }
 
 test.each([

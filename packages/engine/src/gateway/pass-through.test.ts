@@ -9,10 +9,7 @@ import { FIRST_GUEST_CHANNEL } from '../link/guest-channels.ts'
 import { decode } from '../link/dispatch.ts'
 import { MESSAGE_TYPES } from '../link/messages.gen.ts'
 import { ScriptedPeer } from '../link/scripted-peer.ts'
-import { Dialer } from './dial/dialer.ts'
-import { CompiledPolicy } from './policy/compiled-policy.ts'
-import { SandboxGateway } from './sandbox-gateway.ts'
-import { SandboxSecrets } from './secrets/sandbox-secrets.ts'
+import { scriptedGateway } from './scripted-gateway.fixture.ts'
 
 /** Speaks first, and never ends. */
 let endless: Server
@@ -53,18 +50,8 @@ async function dial(
   budgets: Budgets = {},
   port = ports.endless,
 ): Promise<{ peer: ScriptedPeer; entries: RecordEntry[] }> {
-  const entries: RecordEntry[] = []
   const allow = [{ name: 'allowed.example', ports: [port], addresses: ['127.0.0.0/8'] }]
-  const gateway = new SandboxGateway({
-    policy: new CompiledPolicy({ allow, budgets }),
-    secrets: new SandboxSecrets([]),
-    dialer: new Dialer(async () => ['127.0.0.1']),
-    recorder: { add: (entry) => entries.push(entry) },
-    extraRoots: [],
-    ownHearth: null,
-  })
-  const peer = await ScriptedPeer.greeted()
-  peer.link.serve(gateway)
+  const { peer, gateway, entries } = await scriptedGateway({ allow, budgets })
   const { address } = gateway.lookup('allowed.example')
   peer.say('Dial', { address, port, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL)
   peer.say('Credit', { bytes: credit }, FIRST_GUEST_CHANNEL)

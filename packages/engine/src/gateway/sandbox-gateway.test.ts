@@ -6,11 +6,9 @@ import { FIRST_GUEST_CHANNEL } from '../link/guest-channels.ts'
 import { decode } from '../link/dispatch.ts'
 import { MESSAGE_TYPES, type Messages } from '../link/messages.gen.ts'
 import { frameOf, ScriptedPeer } from '../link/scripted-peer.ts'
-import { Dialer } from './dial/dialer.ts'
 import { CompiledPolicy } from './policy/compiled-policy.ts'
 import { OTHER_PORTS } from './policy/known-ports.ts'
-import { SandboxGateway } from './sandbox-gateway.ts'
-import { SandboxSecrets } from './secrets/sandbox-secrets.ts'
+import { scriptedGateway } from './scripted-gateway.fixture.ts'
 
 const FIRST_ADDRESS = 0x7f40_0000
 const LAST_ADDRESS = 0x7f7f_ffff
@@ -37,22 +35,6 @@ afterAll(() => {
   deaf.close()
 })
 
-/** A guest that says what the test wants, and the gateway of its sandbox. */
-async function start(policy: Policy): Promise<{ peer: ScriptedPeer; gateway: SandboxGateway; entries: RecordEntry[] }> {
-  const entries: RecordEntry[] = []
-  const gateway = new SandboxGateway({
-    policy: new CompiledPolicy(policy),
-    secrets: new SandboxSecrets([]),
-    dialer: new Dialer(async () => ['127.0.0.1']),
-    recorder: { add: (entry) => entries.push(entry) },
-    extraRoots: [],
-    ownHearth: null,
-  })
-  const peer = await ScriptedPeer.greeted()
-  peer.link.serve(gateway)
-  return { peer, gateway, entries }
-}
-
 async function lookup(peer: ScriptedPeer, name: string, channel = FIRST_GUEST_CHANNEL): Promise<Messages['Address']> {
   peer.say('Lookup', { name, scope: 0 }, channel)
   const frame = await peer.next()
@@ -71,7 +53,7 @@ async function violation(peer: ScriptedPeer): Promise<string | null> {
 
 describe('names', () => {
   test('an allowed one has an address that stays; others have none, and that is recorded', async () => {
-    const { peer, entries, gateway } = await start(allow())
+    const { peer, entries, gateway } = await scriptedGateway(allow())
     const first = await lookup(peer, 'allowed.example')
     expect(first.address).toBeGreaterThan(FIRST_ADDRESS)
     expect(first.address).toBeLessThan(LAST_ADDRESS)
@@ -82,11 +64,11 @@ describe('names', () => {
     expect(entries).toMatchObject([{ refusal: 'name_not_allowed' }, { refusal: 'malformed' }])
     gateway.setPolicy(new CompiledPolicy({}))
     expect((await lookup(peer, 'allowed.example')).address).toBe(0)
-    expect((await start(allow())).gateway.lookup('allowed.example').address).toBe(first.address)
+    expect((await scriptedGateway(allow())).gateway.lookup('allowed.example').address).toBe(first.address)
   })
 
   test('only so many have an address', async () => {
-    const { gateway, entries } = await start({ allow: ['*.example'] })
+    const { gateway, entries } = await scriptedGateway({ allow: ['*.example'] })
     const addresses = Array.from({ length: BOUNDS.gatewayNames }, (_, at) => gateway.lookup(`n${at}.example`).address)
     expect(new Set(addresses).size).toBe(BOUNDS.gatewayNames)
     expect(addresses).not.toContain(0)
@@ -109,7 +91,7 @@ describe('a hostile guest', () => {
   test('that asks on and on and takes no answer, too', async () => {
     const many = Array.from({ length: 64 }, (_, index) => 1000 + index)
     const rules = [0, 1, 2, 3].map((part) => ({ name: 'allowed.example', ports: many.map((port) => port + part * 64) }))
-    const { peer } = await start({ allow: rules })
+    const { peer } = await scriptedGateway({ allow: rules })
     peer.link.pause()
     const asked = Buffer.concat(
       Array.from({ length: 1000 }, () => frameOf('Lookup', { name: 'allowed.example', scope: 0 }, FIRST_GUEST_CHANNEL)),
@@ -123,7 +105,7 @@ describe('a hostile guest', () => {
 
   test('narrows so many commands at a time, and never the machine', async () => {
     for (const process of [0, 1]) {
-      const { peer } = await start(allow())
+      const { peer } = await scriptedGateway(allow())
       const count = process === 0 ? 1 : BOUNDS.narrowedCommands + 1
       for (let at = 0; at < count; at++)
         peer.say('Narrowed', { process: process === 0 ? 0 : at + 1, policy: '{}' }, FIRST_GUEST_CHANNEL + at)
@@ -132,7 +114,7 @@ describe('a hostile guest', () => {
   })
 
   test('finds nothing for a command that nobody has spoken of, or whose policy cannot be read', async () => {
-    const { peer } = await start(allow())
+    const { peer } = await scriptedGateway(allow())
     peer.say('Narrowed', { process: 7, policy: '{"allow": 3' }, FIRST_GUEST_CHANNEL + 1)
     for (const scope of [7, 8]) {
       peer.say('Lookup', { name: 'allowed.example', scope }, FIRST_GUEST_CHANNEL + 2)
@@ -141,7 +123,7 @@ describe('a hostile guest', () => {
   })
 
   test('reaches nothing that no name has led to, and no other port', async () => {
-    const { peer, entries } = await start(allow())
+    const { peer, entries } = await scriptedGateway(allow())
     const { address } = await lookup(peer, 'allowed.example')
     const dials = [
       { address: address + 1, port: ports.echo },
@@ -183,7 +165,7 @@ describe('a hostile guest', () => {
     ['goes on after its end', (peer: ScriptedPeer) => afterEnd(peer), 'after the end'],
     ['speaks of nothing', (peer: ScriptedPeer) => peer.say('Eof', {}, FIRST_GUEST_CHANNEL + 99), 'not open'],
   ])('that %s ends its sandbox', async (_, misbehave, complaint) => {
-    const { peer, gateway } = await start(allow())
+    const { peer, gateway } = await scriptedGateway(allow())
     const { address } = gateway.lookup('allowed.example')
     peer.say('Dial', { address, port: ports.deaf, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL)
     misbehave(peer)
@@ -208,7 +190,7 @@ describe('connections', () => {
     policy: Policy,
     ...pieces: readonly string[]
   ): Promise<{ heard: string; entries: RecordEntry[] }> {
-    const { peer, gateway, entries } = await start(policy)
+    const { peer, gateway, entries } = await scriptedGateway(policy)
     const { address } = gateway.lookup('allowed.example')
     peer.say('Dial', { address, port: ports.echo, process: 3, scope: 0 }, FIRST_GUEST_CHANNEL)
     peer.say('Credit', { bytes: 100_000 }, FIRST_GUEST_CHANNEL)
@@ -238,7 +220,7 @@ describe('connections', () => {
   })
 
   test('that only an audit lets pass are marked', async () => {
-    const { peer, gateway, entries } = await start({ mode: 'audit', deny: ['denied.example'] })
+    const { peer, gateway, entries } = await scriptedGateway({ mode: 'audit', deny: ['denied.example'] })
     expect(gateway.lookup('denied.example').address).toBe(0)
     const { address, ports: offered } = gateway.lookup('allowed.example')
     expect([...new Uint16Array(Uint8Array.from(offered).buffer)]).toEqual([443, 80, ...OTHER_PORTS])
@@ -267,7 +249,7 @@ describe('connections', () => {
   })
 
   test('end when the address that was dialed is not allowed any more, and not before', async () => {
-    const { peer, gateway, entries } = await start(allow())
+    const { peer, gateway, entries } = await scriptedGateway(allow())
     const { address } = gateway.lookup('allowed.example')
     peer.say('Dial', { address, port: ports.echo, process: 3, scope: 0 }, FIRST_GUEST_CHANNEL)
     peer.say('Credit', { bytes: 100_000 }, FIRST_GUEST_CHANNEL)
@@ -290,7 +272,11 @@ describe('connections', () => {
     const { heard, entries } = await talk({ ...allow(), budgets: { sentBytes: 10 } }, '\0'.repeat(10), 'more')
     expect(heard.length).toBeLessThanOrEqual(10 + ' (closed)'.length)
     expect(entries[0]).toMatchObject({ kind: 'refusal', refusal: 'budget_exhausted' })
-    const { gateway, peer, entries: refused } = await start({ ...allow(), budgets: { concurrent: 1, connections: 2 } })
+    const {
+      gateway,
+      peer,
+      entries: refused,
+    } = await scriptedGateway({ ...allow(), budgets: { concurrent: 1, connections: 2 } })
     const { address } = gateway.lookup('allowed.example')
     for (const channel of [0, 1])
       peer.say('Dial', { address, port: ports.echo, process: 0, scope: 0 }, FIRST_GUEST_CHANNEL + channel)
