@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { FIRST_GUEST_CHANNEL } from '../link/guest-channels.ts'
 import { decode } from '../link/dispatch.ts'
 import { MESSAGE_TYPES } from '../link/messages.gen.ts'
-import { ScriptedPeer } from '../link/scripted-peer.ts'
+import type { ScriptedPeer } from '../link/scripted-peer.ts'
 import { scriptedGateway } from './scripted-gateway.fixture.ts'
 
 /** Speaks first, and never ends. */
