@@ -8,7 +8,7 @@ import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
-import { discardKeeper, type KeeperPool } from '../host/keeper-pool.ts'
+import type { KeeperPool } from '../host/keeper-pool.ts'
 import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
 import type { LinkEnd } from '../link/link-end.ts'
@@ -256,7 +256,8 @@ export class LinkDriver implements Driver {
     const { onProblem } = this.#services
     // Each whatever becomes of the others, and none in the place of the error: what is left is swept.
     await inBackground(`ending the keeper of ${id}, which was not launched`, () => endKeeper(directory), onProblem)
-    if (keeper !== null) await inBackground(`ending a keeper of ${id}`, () => discardKeeper(keeper), onProblem)
+    const discard = (unused: PreparedKeeper): Promise<void> => this.#services.keepers.discard(unused)
+    if (keeper !== null) await inBackground(`ending a keeper of ${id}`, () => discard(keeper), onProblem)
     const free = (): Promise<void> => freeResources(id, directory, resources, this.#services)
     await inBackground(`freeing what ${id} held, which was not launched`, free, onProblem)
     if (request.signal?.aborted === true)

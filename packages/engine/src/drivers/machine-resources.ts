@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HearthError, type SandboxId } from '@hearth/contract'
 import { z } from 'zod'
-import { removeCgroup } from '../host/cgroups.ts'
+import type { Cgroups } from '../host/cgroups.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { clearDirectory } from '../sandbox/sandbox-record.ts'
 import type { AreaPlace, DiskAreas } from '../store/disk-area.ts'
@@ -65,10 +65,10 @@ export async function freeResources(
   id: SandboxId,
   directory: string,
   resources: MachineResources | null,
-  services: { readonly disks: DiskAreas; readonly ids: IdRanges },
+  services: { readonly cgroups: Cgroups; readonly disks: DiskAreas; readonly ids: IdRanges },
 ): Promise<void> {
   if (resources !== null) {
-    await removeCgroup(resources.cgroup)
+    await services.cgroups.remove(resources.cgroup)
     await services.disks.remove(resources.disk)
     if (resources.idBase !== null) await services.ids.free(resources.idBase, id)
   }

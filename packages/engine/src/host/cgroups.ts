@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CgroupLimits } from '../drivers/launch-plan.ts'
 import type { CgroupHierarchy } from './facts.ts'
@@ -24,6 +24,8 @@ export function cgroupMark(home: string): string {
 export class Cgroups {
   readonly #hierarchy: CgroupHierarchy
   readonly #mark: string
+  /** Names that this process has given and not taken back. */
+  readonly #held = new Set<string>()
 
   constructor(hierarchy: CgroupHierarchy, home: string) {
     this.#hierarchy = hierarchy
@@ -42,7 +44,23 @@ export class Cgroups {
 
   newName(): SandboxCgroup {
     const name = this.#mark + randomBytes(6).toString('hex')
+    this.#held.add(name)
     return { directories: this.parents().map((parent) => join(parent, name)) }
+  }
+
+  /** Whether this process will remove it by itself, so that no sweep need look whether it is in use. */
+  holds(name: string): boolean {
+    return this.#held.has(name)
+  }
+
+  /** What is left of it is the sweep's. */
+  release(cgroup: SandboxCgroup): void {
+    for (const directory of cgroup.directories) this.#held.delete(basename(directory))
+  }
+
+  async remove(cgroup: SandboxCgroup): Promise<void> {
+    this.release(cgroup)
+    await removeCgroup(cgroup)
   }
 
   /** The directories that hold the cgroups of all sandboxes; the one that counts memory first. */
@@ -153,7 +171,7 @@ export class OomCounter {
 }
 
 /** Kills what is still in there, which after an orderly end is nothing, and removes the directories. */
-export async function removeCgroup(cgroup: SandboxCgroup): Promise<void> {
+async function removeCgroup(cgroup: SandboxCgroup): Promise<void> {
   for (const directory of cgroup.directories) {
     for (let attempt = 0; ; attempt++) {
       const left = await readFile(join(directory, 'cgroup.procs'), 'utf8').catch(absentIsEmpty)

@@ -1,4 +1,4 @@
-import { removeCgroup, type Cgroups } from './cgroups.ts'
+import type { Cgroups } from './cgroups.ts'
 import { inBackground, type OnProblem } from './in-background.ts'
 import { KeeperNursery } from './keeper-nursery.ts'
 import { prepareKeeper, type PreparedKeeper } from './keeper.ts'
@@ -60,7 +60,7 @@ export class KeeperPool {
   async #addSpare(): Promise<void> {
     try {
       const keeper = await this.#start()
-      if (this.#disposed) return await discardKeeper(keeper)
+      if (this.#disposed) return await this.discard(keeper)
       keeper.socket.unref()
       this.#spares.push(keeper)
     } finally {
@@ -70,19 +70,25 @@ export class KeeperPool {
 
   async #start(): Promise<PreparedKeeper> {
     await this.#initialized.get()
-    return await prepareKeeper(this.#nursery, this.#cgroups.newName())
+    const cgroup = this.#cgroups.newName()
+    try {
+      return await prepareKeeper(this.#nursery, cgroup)
+    } catch (error) {
+      this.#cgroups.release(cgroup)
+      throw error
+    }
+  }
+
+  /** A keeper that has launched nothing ends when its socket closes. */
+  async discard(keeper: PreparedKeeper): Promise<void> {
+    keeper.socket.destroy()
+    await this.#cgroups.remove(keeper.cgroup)
   }
 
   async dispose(): Promise<void> {
     this.#disposed = true
     clearTimeout(this.#timer)
-    await Promise.all(this.#spares.splice(0).map(discardKeeper))
+    await Promise.all(this.#spares.splice(0).map((keeper) => this.discard(keeper)))
     await this.#nursery[Symbol.asyncDispose]()
   }
-}
-
-/** A keeper that has launched nothing ends when its socket closes. */
-export async function discardKeeper(keeper: PreparedKeeper): Promise<void> {
-  keeper.socket.destroy()
-  await removeCgroup(keeper.cgroup)
 }

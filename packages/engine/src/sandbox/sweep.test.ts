@@ -80,3 +80,27 @@ describe('a record that cannot be read', () => {
     },
   )
 })
+
+describe('cgroups', () => {
+  const groups = (hearth: Hearth): Promise<string[]> =>
+    hearth.list().then((all) =>
+      all.flatMap(({ id }) => {
+        const text = readFileSync(join(directoryOf(id), 'resources.json'), 'utf8')
+        return (JSON.parse(text) as { cgroup: { directories: string[] } }).cgroup.directories
+      }),
+    )
+
+  it('of this process are not even looked at, those of one that went without a word are removed', async () => {
+    const hearth = new Hearth({ home, spareKeepers: 0 })
+    onTestFinished(() => hearth.dispose())
+    const sandbox = await hearth.create(SPEC)
+    const held = await groups(hearth)
+    const left = held.map((path) => join(path, '..', '0123456789abcdef0123'))
+    for (const path of left) await mkdir(path)
+    await hearth.sweep({ graceMs: 0 })
+    expect(left.filter((path) => existsSync(path))).toEqual([])
+    expect(held.filter((path) => !existsSync(path))).toEqual([])
+    await sandbox.kill()
+    expect(held.filter((path) => existsSync(path))).toEqual([])
+  })
+})

@@ -142,7 +142,8 @@ async function sweepCgroups(services: LinkServices, isOld: IsOld): Promise<void>
   for (const parent of services.cgroups.parents()) {
     for (const name of await list(parent)) {
       const path = join(parent, name)
-      if (/^[0-9a-f]{20}$/.test(name) && (await isOld(path))) await rmdir(path).catch(() => undefined)
+      if (/^[0-9a-f]{20}$/.test(name) && !services.cgroups.holds(name) && (await isOld(path)))
+        await rmdir(path).catch(() => undefined)
     }
   }
 }

@@ -1,4 +1,3 @@
-import { discardKeeper } from '../../host/keeper-pool.ts'
 import { inBackground } from '../../host/in-background.ts'
 import { launchOnKeeper } from '../../host/keeper.ts'
 import type { Template } from '../../templates/template.ts'
@@ -121,6 +120,6 @@ export class AheadStock implements AheadRuntimes {
 
 /** Its keeper ends it when we let go. */
 async function discard({ keeper, idBase }: AheadRuntime, services: LinkServices): Promise<void> {
-  await discardKeeper(keeper)
+  await services.keepers.discard(keeper)
   await services.ids.release(idBase)
 }
