@@ -4,6 +4,8 @@ import type { OnProblem } from './host/in-background.ts'
 import type { PoolOptions } from './pool/pool-options.ts'
 import type { Progress } from './templates/template.ts'
 
+export const DEFAULT_SPARE_KEEPERS = 2
+
 /** How a program embeds Hearth. */
 export interface HearthOptions extends GatewayOptions {
   /** The directory of all state. Default `HEARTH_HOME` or `~/.hearth`. */

@@ -10,7 +10,7 @@ import {
 import { Comparisons } from './diff/comparisons.ts'
 import { DriverRegistry } from './drivers/registry.ts'
 import { reportRungs, type RungReport } from './drivers/rung-reports.ts'
-import type { CreateOptions, HearthOptions } from './hearth-options.ts'
+import { DEFAULT_SPARE_KEEPERS, type CreateOptions, type HearthOptions } from './hearth-options.ts'
 import { readHostFacts } from './host/facts.ts'
 import { hostPaths, type HostPaths } from './host/host.ts'
 import { attempt, inBackground, unheard, type OnProblem } from './host/in-background.ts'
@@ -242,7 +242,7 @@ export class Hearth implements AsyncDisposable {
   }
 
   async #open(): Promise<DriverRegistry> {
-    const spares = this.#options.spareKeepers ?? 2
+    const spares = this.#options.spareKeepers ?? DEFAULT_SPARE_KEEPERS
     const registry = new DriverRegistry(this.paths, await readHostFacts(), spares, this.#onProblem)
     try {
       // After a reboot the store is not mounted, and what lies in it would look lost.

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Quotas } from '@hearth/contract'
 import type { Logger } from 'pino'
 import { OtlpExporter, type OtlpOptions } from './record/otlp-exporter.ts'
 import { Records } from './record/records.ts'
@@ -7,6 +8,10 @@ import { deriveKeys, openStore, serverKey, type Store, type StoredEvent } from '
 export interface StateOptions {
   readonly home: string
   readonly database: string | undefined
+  /** 32 bytes in hex or base64; `HEARTH_SECRET_KEY` wins over it. Default: the file in the home. */
+  readonly secretKey: string | undefined
+  /** Of new tenants, where they are others than usual. */
+  readonly quotas: Partial<Quotas> | undefined
   /** Entries that the record keeps of a sandbox. */
   readonly keep: number | undefined
   readonly telemetry: OtlpOptions | null
@@ -25,13 +30,14 @@ export interface State {
 
 /** Everything that is durable, and the record that is written into it. */
 export async function openState(options: StateOptions): Promise<State> {
-  const { home, database, keep, telemetry, logger, onProblem } = options
+  const { home, database, secretKey, quotas, keep, telemetry, logger, onProblem } = options
   const exporter = telemetry === null ? null : new OtlpExporter({ onProblem, ...telemetry })
   const listeners: ((events: readonly StoredEvent[]) => void)[] =
     exporter === null ? [] : [(events) => exporter.take(events)]
   const store = await openStore({
     url: database ?? `sqlite:${join(home, 'hearth.db')}`,
-    keys: deriveKeys(await serverKey(join(home, 'secret-key'))),
+    keys: deriveKeys(await serverKey(join(home, 'secret-key'), process.env['HEARTH_SECRET_KEY'] || secretKey)),
+    ...(quotas === undefined ? {} : { quotas }),
     onEvents: (events) => listeners.forEach((listener) => listener(events)),
     onConnectionError: (error) => logger.warn({ event: 'store.connection', err: error }),
   })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HearthError, type Policy } from '@hearth/contract'
+import { HearthError, type Policy, type Quotas } from '@hearth/contract'
 import { Hearth, hostPaths, type HearthOptions } from '@hearth/engine'
 import pino, { type Logger } from 'pino'
 import type { DialectListening } from './dialects/dialect.ts'
@@ -27,6 +27,10 @@ export interface ServeOptions {
   readonly home?: string
   /** `sqlite:PATH` or `postgres://...`. Default: `hearth.db` in the home. */
   readonly database?: string
+  /** Encrypts secrets and signs records: 32 bytes in hex or base64. Default: `HEARTH_SECRET_KEY`, which wins over it, or a file in the home. */
+  readonly secretKey?: string
+  /** Of new tenants, where they are others than usual. */
+  readonly quotas?: Partial<Quotas>
   /** Makes another key of an operator, for somebody who has lost theirs. Default false; without any that works one is made anyway. */
   readonly newKey?: boolean
   /** Default 127.0.0.1. Elsewhere than on loopback only when there is a key. */
@@ -85,11 +89,13 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
   const onProblem = (what: string, error: unknown): void =>
     logger.warn({ event: 'lifecycle.problem', what, err: error })
   const telemetry = options.telemetry ?? otlpFromEnvironment(process.env)
-  const { database } = options
+  const { database, secretKey, quotas } = options
   const keep = options.lifecycle?.housekeeping?.events?.maximumPerSandbox
   const { store, records, exporter, onEvents } = await openState({
     home,
     database,
+    secretKey,
+    quotas,
     keep,
     telemetry,
     logger,

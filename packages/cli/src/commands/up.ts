@@ -1,33 +1,18 @@
-import { serve, type Server, type ServeOptions } from '@hearth/server'
+import { effectiveConfiguration, serve, serveOptionsOf, type Server, type ServeOptions } from '@hearth/server'
 import { HearthError } from '@hearth/sdk'
 import { invocation } from '../output/invocation.ts'
-import { dialectsOf, withNetworks, withReach } from '../options/dialect-option.ts'
+import { upConfiguration, type UpOptions } from '../options/up-configuration.ts'
+import { write } from '../output/write.ts'
 import { recordServer } from '../server/server-record.ts'
-
-export interface UpOptions {
-  readonly port?: number
-  readonly host?: string
-  readonly database?: string
-  /** What the pool may hold of memory; 0 for none. */
-  readonly pool?: number
-  /** What was asked for; empty for the default. */
-  readonly dialect?: readonly string[]
-  /** What sandboxes and builds of dialects may reach that name nothing. */
-  readonly dialectAllow?: readonly string[]
-  /** Networks that are not public and may be told events nevertheless. */
-  readonly webhookNetwork?: readonly string[]
-  readonly newKey?: boolean
-  readonly previewDomain?: string
-  readonly publicUrl?: string
-  readonly verbose?: boolean
-}
 
 /** The server, in the foreground until it is told to end. Its sandboxes live on, and the next start takes them up. */
 export async function up(options: UpOptions): Promise<number> {
   // From here on an interrupt is a request to end in order, also while it starts.
   const ending = firstSignal()
-  const quiet = process.stdout.isTTY && options.verbose !== true
-  const server = await serve({ ...optionsOf(options), ...(quiet ? { logLevel: 'warn' } : {}) }).catch(explain)
+  const { newKey = false, verbose = false } = options
+  const configuration = await upConfiguration(options)
+  const logLevel = logLevelOf(configuration.log?.level ?? undefined, verbose)
+  const server = await serve({ ...(await serveOptionsOf(configuration)), newKey, logLevel }).catch(explain)
   await using record = await recordServer(server.home, server.url)
   void record
   process.stderr.write(welcome(server, options))
@@ -37,19 +22,16 @@ export async function up(options: UpOptions): Promise<number> {
   return 0
 }
 
-function optionsOf(options: UpOptions): ServeOptions {
-  const { port, host, database, pool, dialect = [], dialectAllow = [], webhookNetwork = [], newKey } = options
-  const { previewDomain, publicUrl } = options
-  return {
-    dialects: withReach(withNetworks(dialectsOf(dialect, host), webhookNetwork), dialectAllow),
-    ...(newKey === true ? { newKey } : {}),
-    ...(port === undefined ? {} : { port }),
-    ...(host === undefined ? {} : { host }),
-    ...(previewDomain === undefined ? {} : { previewDomain }),
-    ...(publicUrl === undefined ? {} : { publicUrl }),
-    ...(database === undefined ? {} : { database }),
-    ...(pool === undefined ? {} : { engine: { pool: { memoryBytes: pool } } }),
-  }
+/** What `hearth up` with the same options would do, without starting anything. Secrets are left out. */
+export async function printConfiguration(options: UpOptions): Promise<number> {
+  await write(process.stdout, `${JSON.stringify(effectiveConfiguration(await upConfiguration(options)), null, 2)}\n`)
+  return 0
+}
+
+/** People at a terminal see problems alone, unless they want more. */
+function logLevelOf(configured: ServeOptions['logLevel'], verbose: boolean): NonNullable<ServeOptions['logLevel']> {
+  if (verbose) return configured === 'debug' ? 'debug' : 'info'
+  return configured ?? (process.stdout.isTTY ? 'warn' : 'info')
 }
 
 /** What the operating system says about an address, in words of ours. */

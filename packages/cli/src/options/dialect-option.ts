@@ -1,9 +1,6 @@
 import { isIP } from 'node:net'
 import { HearthError } from '@hearth/sdk'
-import { policyOfWords, type ServeOptions } from '@hearth/server'
-
-const DEFAULT_PORTS = { e2b: 7071, pandastack: 7072 } as const
-const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
+import { dialectsOfConfiguration, policyOfWords, type ServeOptions } from '@hearth/server'
 
 type Dialects = NonNullable<ServeOptions['dialects']>
 
@@ -12,7 +9,7 @@ type Dialects = NonNullable<ServeOptions['dialects']>
  * only where their ports are free.
  */
 export function dialectsOf(given: readonly string[], host = '127.0.0.1'): Dialects {
-  if (given.length === 0) return LOOPBACK.has(host) ? usual() : {}
+  if (given.length === 0) return dialectsOfConfiguration({}, host)
   if (given.includes('none')) {
     if (given.length === 1) return {}
     throw wrong('none stands alone')
@@ -33,7 +30,7 @@ export function withNetworks({ e2b, ...others }: Dialects, networks: readonly st
       suggestion: 'Give a network such as 10.0.0.0/8 or fd00::/8.',
     })
   }
-  return { e2b: { ...e2b, webhooks: { networks: [...networks] } }, ...others }
+  return { e2b: { ...e2b, webhooks: { ...e2b.webhooks, networks: [...networks] } }, ...others }
 }
 
 /** What sandboxes of dialects and their template builds may reach when they name nothing. */
@@ -52,23 +49,17 @@ function isNetwork(text: string): boolean {
   return family !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
 }
 
-function usual(): Dialects {
-  return {
-    e2b: { port: DEFAULT_PORTS.e2b, optional: true },
-    pandastack: { port: DEFAULT_PORTS.pandastack, optional: true },
-  }
-}
-
 function parseDialect(text: string): Dialects {
   const match = /^(e2b|pandastack)(?:=(\d{1,5})(?:,([a-z0-9.-]{1,253}(?::\d{1,5})?))?)?$/i.exec(text)
   const name = match?.[1]?.toLowerCase()
   if (name !== 'e2b' && name !== 'pandastack') throw wrong(`${text} is no dialect`)
-  const port = Number(match?.[2] ?? DEFAULT_PORTS[name])
-  const domain = match?.[3]
-  if (port > 65_535) throw wrong(`${port} is no port`)
-  if (name === 'e2b') return { e2b: { port, ...(domain === undefined ? {} : { domain }) } }
-  if (domain !== undefined) throw wrong('pandastack has no domain')
-  return { pandastack: { port } }
+  const [, , given, domain] = match ?? []
+  const port = given === undefined ? {} : { port: Number(given) }
+  if (Number(given ?? 0) > 65_535) throw wrong(`${given ?? ''} is no port`)
+  if (name === 'pandastack' && domain !== undefined) throw wrong('pandastack has no domain')
+  const settings =
+    name === 'e2b' ? { e2b: { ...port, ...(domain === undefined ? {} : { domain }) } } : { pandastack: port }
+  return dialectsOfConfiguration({ e2b: false, pandastack: false, ...settings })
 }
 
 function wrong(why: string): HearthError {

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { parsePort } from '../options/port-spec.ts'
 import { collectWord, parsePool } from '../options/quantity.ts'
 import { addSandboxOptions, type SandboxOptions } from '../options/sandbox-options.ts'
+import type { UpOptions } from '../options/up-configuration.ts'
 import { common, examples, type CommonOptions, type Finish } from './common.ts'
 
 /** Commands that work on this machine, without a server. */
@@ -14,23 +15,12 @@ export function addHostCommands(program: Command, finish: Finish): void {
   addBench(program, finish)
 }
 
-interface UpOptions {
-  readonly previewDomain?: string
-  readonly publicUrl?: string
-  readonly dialect?: readonly string[]
-  readonly dialectAllow?: readonly string[]
-  readonly webhookNetwork?: readonly string[]
-  readonly port?: number
-  readonly host?: string
-  readonly database?: string
-  readonly pool?: number
-  readonly verbose?: boolean
-}
-
 function addUp(program: Command, finish: Finish): void {
   const command = program
     .command('up')
     .description('run the server in the foreground; what it runs outlives it')
+    .option('--config <file>', 'settings of the server as JSON, with comments; the options here win over it')
+    .option('--print-config', 'print all settings as they would be, without secrets, and start nothing')
     .option('--port <number>', 'where to listen; 0 for any free one (default: 7070)', parsePort)
     .option('--host <address>', 'default 127.0.0.1; elsewhere only when there is a key')
     .option('--public-url <url>', 'where clients reach it behind a proxy, like https://hearth.example.com')
@@ -61,9 +51,13 @@ function addUp(program: Command, finish: Finish): void {
     )
     .option('--new-key', 'make another key of an operator for the command line, when the one of this home is lost')
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
-    .action(async (options: UpOptions) => finish(await (await import('../commands/up.ts')).up(options)))
+    .action(async (options: UpOptions) => {
+      const { printConfiguration, up } = await import('../commands/up.ts')
+      finish(await (options.printConfig === true ? printConfiguration(options) : up(options)))
+    })
   examples(command, [
     'hearth up',
+    'hearth up --config /etc/hearth.json',
     'HEARTH_HOME=/srv/second hearth up --port 7080 --dialect none > hearth.log',
     'hearth up --public-url https://hearth.example.com --preview-domain preview.example.com',
   ])

@@ -21,6 +21,14 @@ export type PoolSettings = Readonly<Required<PoolOptions>> & {
   readonly lowBytes: number
 }
 
+/** Of a pool that is on. */
+export const DEFAULT_POOL = {
+  memoryBytes: 256 * MiB,
+  perShape: 8,
+  idleMs: 600_000,
+  quietMs: 50,
+} as const satisfies PoolOptions
+
 /** Of a program that says nothing: a pool is for servers. */
 const OFF: PoolOptions = { memoryBytes: 0 }
 
@@ -32,10 +40,10 @@ export function poolSettings(asked: PoolOptions | false | undefined, environment
   }
   const options = setting === 'off' || asked === false ? OFF : (asked ?? (setting === 'on' ? {} : OFF))
   return {
-    memoryBytes: options.memoryBytes ?? 256 * MiB,
-    perShape: options.perShape ?? 8,
-    idleMs: options.idleMs ?? 600_000,
-    quietMs: options.quietMs ?? 50,
+    memoryBytes: options.memoryBytes ?? DEFAULT_POOL.memoryBytes,
+    perShape: options.perShape ?? DEFAULT_POOL.perShape,
+    idleMs: options.idleMs ?? DEFAULT_POOL.idleMs,
+    quietMs: options.quietMs ?? DEFAULT_POOL.quietMs,
     availableBytes: options.availableBytes ?? (() => process.availableMemory()),
     lowBytes: Math.max(512 * MiB, Math.min(1024 * MiB, totalmem() / 8)),
   }

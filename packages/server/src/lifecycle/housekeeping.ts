@@ -38,6 +38,19 @@ export interface HousekeepingOptions {
   readonly orphanVolumeMs?: number
 }
 
+export const DEFAULT_HOUSEKEEPING: Required<HousekeepingOptions> = {
+  roundMs: 30_000,
+  activityMs: 5000,
+  endedMs: 600_000,
+  operationMs: 24 * HOUR_MS,
+  keyMs: 30 * 24 * HOUR_MS,
+  events: DEFAULT_RETENTION,
+  runMs: 30 * 24 * HOUR_MS,
+  purgeMs: HOUR_MS,
+  graceMs: 60_000,
+  orphanVolumeMs: 24 * HOUR_MS,
+}
+
 /** The server's own rounds. One at a time; what fails in one is tried again in the next. */
 export class Housekeeping {
   readonly #context: Context
@@ -55,18 +68,7 @@ export class Housekeeping {
 
   constructor(context: Context, options: HousekeepingOptions) {
     this.#context = context
-    this.#options = {
-      roundMs: options.roundMs ?? 30_000,
-      activityMs: options.activityMs ?? 5000,
-      endedMs: options.endedMs ?? 600_000,
-      operationMs: options.operationMs ?? 24 * HOUR_MS,
-      events: options.events ?? DEFAULT_RETENTION,
-      keyMs: options.keyMs ?? 30 * 24 * HOUR_MS,
-      runMs: options.runMs ?? 30 * 24 * HOUR_MS,
-      purgeMs: options.purgeMs ?? HOUR_MS,
-      graceMs: options.graceMs ?? 60_000,
-      orphanVolumeMs: options.orphanVolumeMs ?? 24 * HOUR_MS,
-    }
+    this.#options = { ...DEFAULT_HOUSEKEEPING, ...options }
     this.#volumes = new VolumeReconciliation(context, this.#options.orphanVolumeMs)
     this.#secrets = new SecretChanges(context)
   }

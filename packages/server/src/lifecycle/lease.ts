@@ -2,6 +2,9 @@ import { HearthError } from '@hearth/contract'
 import type { Operation } from '../state/index.ts'
 import type { Context } from './context.ts'
 
+/** How long an operation is held before another server may take it over. */
+export const LEASE_MS = 30_000
+
 /**
  * Does work under an operation's lease, renewed for as long as it takes. When the lease is lost another server has taken the
  * operation over: the signal then aborts, and nothing more may be written for it.

@@ -6,6 +6,7 @@ import type { Context } from './context.ts'
 import { EarlyLaunches } from './early-launches.ts'
 import { becomeIdle, expireAsleep } from './idling.ts'
 import { launchMachine } from './launch-machine.ts'
+import { LEASE_MS } from './lease.ts'
 import { LiveSandboxes } from './live-sandboxes.ts'
 import type { LocalControlPlaneOptions } from './local-control-plane.ts'
 import { endMadeBy } from './orphans.ts'
@@ -16,7 +17,7 @@ export function newContext(options: LocalControlPlaneOptions, hostId: string): C
   const {
     store,
     hearth,
-    leaseMs = 30_000,
+    leaseMs = LEASE_MS,
     silentMs = SILENT_MS,
     onProblem: report = () => undefined,
     onStep: step = () => undefined,

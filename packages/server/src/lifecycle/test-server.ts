@@ -41,7 +41,7 @@ export class TestServer implements AsyncDisposable {
 
   static async start(home: string, options: ServerOptions = {}): Promise<TestServer> {
     const { spareKeepers = 0, database = `sqlite:${join(home, 'hearth.db')}`, bounds = {}, pool, ...rest } = options
-    const store = await openStore({ url: database, keys: deriveKeys(await serverKey(join(home, 'secret-key'))) })
+    const store = await openStore({ url: database, keys: deriveKeys(await serverKey(join(home, 'secret-key'), '')) })
     const records = new Records(store, bounds)
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)

@@ -19,6 +19,8 @@ export interface OtlpOptions {
   readonly onProblem?: (what: string, error: unknown) => void
 }
 
+export const DEFAULT_OTLP = { service: 'hearth', queue: 10_000, delayMs: 1000, retryMs: 1000 } as const
+
 /** `refused`: it will never be taken. */
 type Outcome = 'taken' | 'refused' | 'failed'
 
@@ -63,7 +65,7 @@ export class OtlpExporter {
 
   /** Never throws and never waits. */
   take(events: readonly StoredEvent[]): void {
-    const room = (this.#options.queue ?? 10_000) - this.#waiting.length
+    const room = (this.#options.queue ?? DEFAULT_OTLP.queue) - this.#waiting.length
     if (room > 0) this.#waiting.push(...events.slice(0, room))
     this.#lose(Math.max(0, events.length - Math.max(0, room)))
     this.#sending ??= this.#run().finally(() => {
@@ -72,14 +74,14 @@ export class OtlpExporter {
   }
 
   async #run(): Promise<void> {
-    let retryMs = this.#options.retryMs ?? 1000
-    await this.#rest(this.#options.delayMs ?? 1000)
+    let retryMs = this.#options.retryMs ?? DEFAULT_OTLP.retryMs
+    await this.#rest(this.#options.delayMs ?? DEFAULT_OTLP.delayMs)
     while (this.#waiting.length > 0 && !this.#stop.signal.aborted) {
       const batch = this.#waiting.slice(0, BATCH)
       const outcome = await this.#sendWithLosses(batch)
       if (outcome !== 'failed') {
         this.#waiting = this.#waiting.slice(batch.length)
-        retryMs = this.#options.retryMs ?? 1000
+        retryMs = this.#options.retryMs ?? DEFAULT_OTLP.retryMs
         this.#reportLost()
         continue
       }
@@ -110,7 +112,7 @@ export class OtlpExporter {
   }
 
   async #send(batch: readonly StoredEvent[]): Promise<Outcome> {
-    const { url, headers = {}, service = 'hearth' } = this.#options
+    const { url, headers = {}, service = DEFAULT_OTLP.service } = this.#options
     try {
       const answer = await fetch(url, {
         method: 'POST',

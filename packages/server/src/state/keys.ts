@@ -28,9 +28,9 @@ export function deriveKeys(key: Uint8Array): ServerKeys {
   }
 }
 
-/** The key of the environment, or that of the file, which is made at the first start. */
-export async function serverKey(path: string, environment = process.env['HEARTH_SECRET_KEY']): Promise<Uint8Array> {
-  if (environment !== undefined && environment !== '') return keyOfText(environment)
+/** The key that was given as text, or that of the file, which is made at the first start. */
+export async function serverKey(path: string, given: string | undefined): Promise<Uint8Array> {
+  if (given !== undefined && given !== '') return keyOfText(given)
   return (await keyOfFile(path)) ?? (await makeKey(path))
 }
 
@@ -38,9 +38,13 @@ function keyOfText(text: string): Uint8Array {
   const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
   if (key.length === KEY_BYTES) return key
   // The text is not repeated: it is meant to be a key.
-  throw new HearthError('invalid_request', 'HEARTH_SECRET_KEY must be 32 bytes in hex or base64', {
-    suggestion: 'Make one with `openssl rand -hex 32`, and keep it: what it encrypts cannot be read without it.',
-  })
+  throw new HearthError(
+    'invalid_request',
+    'the secret key (HEARTH_SECRET_KEY or secretKeyFile) must be 32 bytes in hex or base64',
+    {
+      suggestion: 'Make one with `openssl rand -hex 32`, and keep it: what it encrypts cannot be read without it.',
+    },
+  )
 }
 
 async function keyOfFile(path: string): Promise<Uint8Array | null> {

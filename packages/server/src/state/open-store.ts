@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { Kysely, type Dialect } from 'kysely'
-import { HearthError, newId } from '@hearth/contract'
+import { DEFAULT_QUOTAS, HearthError, newId, type Quotas } from '@hearth/contract'
 import type { DialectName, Sources } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { postgresDialect } from './database/postgres-dialect.ts'
@@ -21,6 +21,8 @@ export interface OpenStoreOptions {
   readonly sources?: Partial<Sources>
   /** What secrets are encrypted and the record is signed with. Without them there are no secrets, and the record is not signed. */
   readonly keys?: ServerKeys
+  /** Of new tenants, where they are others than usual. */
+  readonly quotas?: Partial<Quotas>
   /** Told of events that this store has written, after their commit. It must neither throw nor wait. */
   readonly onEvents?: (events: readonly StoredEvent[]) => void
   /** Told of connections that break while nobody uses them, which are made anew without it, and of a journal of SQLite that cannot be brought into its database. */
@@ -46,7 +48,8 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
   }
   const sources: Sources = { now: Date.now, newId, ...options.sources }
   const { keys = null, onEvents = () => undefined } = options
-  return databaseStore({ dialect: name, query, sources, wakeUps, runChanges, listener, keys, onEvents })
+  const quotas = { ...DEFAULT_QUOTAS, ...options.quotas }
+  return databaseStore({ dialect: name, query, sources, wakeUps, runChanges, listener, keys, quotas, onEvents })
 }
 
 /** The engine is loaded only for this: a tool that names its database starts without it. */

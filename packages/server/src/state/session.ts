@@ -1,3 +1,4 @@
+import type { Quotas } from '@hearth/contract'
 import { ApiKeyRepository } from './access/api-keys.ts'
 import { TenantRepository } from './access/tenants.ts'
 import type { Database, Sources } from './database/database.ts'
@@ -24,6 +25,8 @@ export interface SessionParts {
   readonly wakeUps: WakeUps
   readonly runChanges: RunChanges
   readonly keys: ServerKeys | null
+  /** Of a new tenant that is given none. */
+  readonly quotas: Quotas
 }
 
 /** What becomes of events that are appended and of runs that change: at once, or when a transaction is committed. */
@@ -40,11 +43,11 @@ export type StoreSession = Readonly<ReturnType<typeof openSession>>
 
 export function openSession(
   database: Database,
-  { sources, wakeUps, runChanges: changes, keys }: SessionParts,
+  { sources, wakeUps, runChanges: changes, keys, quotas }: SessionParts,
   { publish, changed }: SessionEffects,
 ) {
   return {
-    tenants: new TenantRepository(database, sources),
+    tenants: new TenantRepository(database, sources, quotas),
     apiKeys: new ApiKeyRepository(database, sources),
     /** Sandboxes. All changes are compare-and-set against a record that was read before. */
     sandboxes: new SandboxRepository(database, sources),

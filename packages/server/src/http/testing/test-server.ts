@@ -73,7 +73,7 @@ export class TestServer implements AsyncDisposable {
   static async start(limits: Partial<HttpLimits> = {}, more: MoreOptions = {}): Promise<TestServer> {
     const home = await mkdtemp(join(tmpdir(), 'hearth-http-'))
     await shareProbes(home)
-    const keys = deriveKeys(await serverKey(join(home, 'secret-key')))
+    const keys = deriveKeys(await serverKey(join(home, 'secret-key'), ''))
     const store = await openStore({ url: `sqlite:${join(home, 'hearth.db')}`, keys })
     const problems: string[] = []
     const onProblem = (what: string, error: unknown): void => void problems.push(`${what}: ${String(error)}`)

@@ -17,15 +17,18 @@ export interface Tenant {
 export class TenantRepository {
   readonly #database: Database
   readonly #sources: Sources
+  /** Of a new tenant that is given none. */
+  readonly #quotas: Quotas
 
-  constructor(database: Database, sources: Sources) {
+  constructor(database: Database, sources: Sources, quotas: Quotas = DEFAULT_QUOTAS) {
     this.#database = database
     this.#sources = sources
+    this.#quotas = quotas
   }
 
   /** `conflict` when the name is taken. Quotas that are not given have their defaults. */
   async create(input: { readonly name: string; readonly quotas?: Partial<Quotas> }): Promise<Tenant> {
-    const quotas = parseInput(quotasSchema, { ...DEFAULT_QUOTAS, ...input.quotas }, 'quotas')
+    const quotas = parseInput(quotasSchema, { ...this.#quotas, ...input.quotas }, 'quotas')
     const row = await this.#database.query
       .insertInto('tenants')
       .values({

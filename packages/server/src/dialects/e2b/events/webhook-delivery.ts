@@ -19,6 +19,8 @@ export interface WebhookOptions {
   readonly resolve?: Resolve
 }
 
+export const DEFAULT_WEBHOOKS = { networks: [], retryMs: 5000, timeoutMs: 10_000, oldestMs: 24 * 3_600_000 } as const
+
 export interface DeliveryParts extends EventSources {
   readonly webhooks: Pick<WebhookRepository, 'due' | 'claim' | 'proceed' | 'release'>
   readonly logger: Logger
@@ -52,10 +54,10 @@ export class WebhookDelivery {
     this.#parts = parts
     this.#options = {
       owner: randomUUID(),
-      networks: options.networks ?? [],
-      retryMs: options.retryMs ?? 5000,
-      timeoutMs: options.timeoutMs ?? 10_000,
-      oldestMs: options.oldestMs ?? 24 * 3_600_000,
+      networks: options.networks ?? DEFAULT_WEBHOOKS.networks,
+      retryMs: options.retryMs ?? DEFAULT_WEBHOOKS.retryMs,
+      timeoutMs: options.timeoutMs ?? DEFAULT_WEBHOOKS.timeoutMs,
+      oldestMs: options.oldestMs ?? DEFAULT_WEBHOOKS.oldestMs,
       dialer: new Dialer(options.resolve),
     }
     this.#sweeps = setInterval(() => void this.#sweep(), SWEEP_MS).unref()
