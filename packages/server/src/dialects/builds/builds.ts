@@ -60,7 +60,23 @@ export class Builds {
   }
 
   async list({ tenantId }: Caller, name?: string): Promise<TemplateBuild[]> {
+    return (await this.#store.list(tenantId, name)).filter(({ adopted }) => !adopted)
+  }
+
+  /** Builds of a template, and snapshots that were taken under its name. */
+  async named({ tenantId }: Caller, name: string): Promise<TemplateBuild[]> {
     return await this.#store.list(tenantId, name)
+  }
+
+  /** Snapshots that were taken under a name. */
+  async adopted({ tenantId }: Caller): Promise<TemplateBuild[]> {
+    return (await this.#store.list(tenantId)).filter(({ adopted }) => adopted)
+  }
+
+  /** The name and tag lead to this snapshot from now on. */
+  async adopt(caller: Caller, name: string, tag: string, snapshot: SnapshotId): Promise<void> {
+    await this.#store.adopt({ tenantId: caller.tenantId, name }, tag, snapshot)
+    await this.sweep(caller, name)
   }
 
   /** What it has said here; null for one that this server does not carry out. */
@@ -104,7 +120,9 @@ export class Builds {
 
   /** Removes what no tag leads to any more. What sandboxes were made of stays as long as they do. */
   async sweep(caller: Caller, name: string): Promise<void> {
-    for (const build of await this.#store.list(caller.tenantId, name)) await this.#settle(caller, build)
+    for (const build of await this.#store.list(caller.tenantId, name)) {
+      await this.#settle(caller, build, build.state === 'ready' && build.tags.length === 0)
+    }
   }
 
   async close(): Promise<void> {
@@ -160,13 +178,13 @@ export class Builds {
     }
   }
 
-  async #settle(caller: Caller, build: TemplateBuild): Promise<void> {
-    const { id, state, tags, snapshotId } = build
+  async #settle(caller: Caller, build: TemplateBuild, unled: boolean): Promise<void> {
+    const { id, state, snapshotId, adopted } = build
     if (isAbandoned(build) && !this.#running.has(id)) return void (await this.#abandon(build))
     const old = ['waiting', 'error'].includes(state) && build.updatedAt < Date.now() - KEPT_MS
-    if (!old && !(state === 'ready' && tags.length === 0)) return
+    if (!old && !unled) return
     try {
-      if (snapshotId !== null) await this.#plane.snapshots.remove(caller, snapshotId)
+      if (snapshotId !== null && !adopted) await this.#plane.snapshots.remove(caller, snapshotId)
     } catch (error) {
       const code = HearthError.isInstance(error) ? error.code : null
       // Sandboxes of it live; the next sweep looks again.
@@ -184,7 +202,9 @@ export class Builds {
   }
 
   async #sweepAll(): Promise<void> {
-    for (const build of await this.#store.unsettled()) await this.#settle(sweeper(build.tenantId), build)
+    for (const build of await this.#store.unsettled()) {
+      await this.#settle(sweeper(build.tenantId), build, build.state === 'ready')
+    }
   }
 
   #newLog(id: string): BuildLog {

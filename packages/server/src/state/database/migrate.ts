@@ -13,6 +13,7 @@ import { workspaces } from '../migrations/012-workspaces.ts'
 import { grants } from '../migrations/013-grants.ts'
 import { templates } from '../migrations/014-templates.ts'
 import { restored } from '../migrations/015-restored.ts'
+import { namedSnapshots } from '../migrations/016-named-snapshots.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -29,6 +30,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '013-grants': grants,
   '014-templates': templates,
   '015-restored': restored,
+  '016-named-snapshots': namedSnapshots,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

@@ -177,6 +177,8 @@ export interface TemplateBuildsTable {
   snapshot_id: string | null
   sandbox_id: string | null
   reason: Json<unknown> | null
+  /** 1 for a snapshot that was taken, not built. */
+  adopted: Generated<number>
   created_at: number
   updated_at: number
 }

@@ -19,6 +19,8 @@ export interface TemplateBuild {
   readonly state: TemplateBuildState
   /** What it became. */
   readonly snapshotId: SnapshotId | null
+  /** It was taken of a sandbox and given this name: it stays when no tag leads to it any more. */
+  readonly adopted: boolean
   /** Where it is carried out. */
   readonly sandboxId: string | null
   readonly reason: { readonly message: string; readonly step: string } | null
@@ -39,6 +41,7 @@ export function decodeTemplateBuild(row: Selectable<TemplateBuildsTable>): Templ
     user: row.user,
     state: row.state,
     snapshotId: row.snapshot_id as SnapshotId | null,
+    adopted: row.adopted === 1,
     sandboxId: row.sandbox_id,
     reason: row.reason === null ? null : (JSON.parse(row.reason) as TemplateBuild['reason']),
     createdAt: row.created_at,

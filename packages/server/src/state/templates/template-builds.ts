@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import type { ExpressionBuilder, ExpressionWrapper, SqlBool } from 'kysely'
 import { HearthError, type SnapshotId } from '@hearth/contract'
 import { atomically, type Database, type Sources } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
 import { decodeTemplateBuild, type NewTemplateBuild, type TemplateBuild } from './template-build-record.ts'
 
 /** Builds of one tenant, also those that are over. */
@@ -18,32 +20,19 @@ export class TemplateBuildRepository {
     this.#sources = sources
   }
 
-  async create({ tenantId, name, tags, limits }: NewTemplateBuild): Promise<TemplateBuild> {
-    const now = this.#sources.now()
-    return await atomically(this.#database, async ({ query }) => {
-      const row = await query
-        .insertInto('template_builds')
-        .values({
-          id: randomUUID(),
-          tenant_id: tenantId,
-          name,
-          tags: JSON.stringify(tags),
-          limits: JSON.stringify(limits),
-          state: 'waiting',
-          created_at: now,
-          updated_at: now,
-        })
-        .returningAll()
-        .executeTakeFirstOrThrow()
-      const count = await query
-        .selectFrom('template_builds')
-        .where('tenant_id', '=', tenantId)
-        .select(({ fn }) => fn.countAll().as('count'))
-        .executeTakeFirstOrThrow()
-      if (Number(count.count) > MOST_TEMPLATE_BUILDS) {
-        throw new HearthError('quota_exceeded', `this tenant has ${MOST_TEMPLATE_BUILDS} builds, which is the most`)
-      }
-      return decodeTemplateBuild(row)
+  async create(given: NewTemplateBuild): Promise<TemplateBuild> {
+    return await atomically(this.#database, async (inside) => await this.#insert(inside, given, { state: 'waiting' }))
+  }
+
+  /** A snapshot that was taken leads from a name and a tag from now on; what they led to before is there under its identifier. */
+  async adopt(given: Pick<TemplateBuild, 'tenantId' | 'name'>, tag: string, snapshotId: SnapshotId): Promise<void> {
+    const { tenantId, name } = given
+    await atomically(this.#database, async (inside) => {
+      const ready = { state: 'ready', adopted: 1, snapshot_id: snapshotId } as const
+      const { id } = await this.#insert(inside, { tenantId, name, tags: [tag], limits: {} }, ready)
+      const named = inside.query.updateTable('snapshots').set({ name: null }).where('tenant_id', '=', tenantId)
+      if (tag === DEFAULT_TAG) await named.where('name', '=', name).execute()
+      await this.#assign(inside, { tenantId, name, id }, [tag])
     })
   }
 
@@ -91,17 +80,21 @@ export class TemplateBuildRepository {
     return decodeTemplateBuild(row)
   }
 
-  /** Of one template, or of all; the newest first. */
+  /** Of one template, or of all, with the snapshots of such names; the newest first. */
   async list(tenantId: string, name?: string): Promise<TemplateBuild[]> {
-    let query = this.#database.query.selectFrom('template_builds').selectAll().where('tenant_id', '=', tenantId)
+    let query = this.#database.query
+      .selectFrom('template_builds')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      .where((where) => where.not(isGone(where)))
     if (name !== undefined) query = query.where('name', '=', name)
     return (await query.orderBy('created_at', 'desc').orderBy('id').execute()).map(decodeTemplateBuild)
   }
 
-  /** Of all tenants: those that no tag leads to, and those that are not ready. */
+  /** Of all tenants: those that no tag leads to, those that are not ready, and those whose snapshot was removed. */
   async unsettled(): Promise<TemplateBuild[]> {
     const query = this.#database.query.selectFrom('template_builds').selectAll()
-    const rows = query.where((where) => where.or([where('state', '!=', 'ready'), where('tags', '=', '[]')]))
+    const rows = query.where((where) => where.or([where('state', '!=', 'ready'), where('tags', '=', '[]'), isGone(where)]))
     return (await rows.limit(MOST_TEMPLATE_BUILDS).execute()).map(decodeTemplateBuild)
   }
 
@@ -125,6 +118,37 @@ export class TemplateBuildRepository {
   async remove(tenantId: string, id: string): Promise<void> {
     const query = this.#database.query.deleteFrom('template_builds').where('tenant_id', '=', tenantId)
     await query.where('id', '=', id).execute()
+  }
+
+  async #insert(
+    { query }: Database,
+    { tenantId, name, tags, limits }: NewTemplateBuild,
+    more: { readonly state: TemplateBuild['state']; readonly adopted?: number; readonly snapshot_id?: SnapshotId },
+  ): Promise<TemplateBuild> {
+    const now = this.#sources.now()
+    const row = await query
+      .insertInto('template_builds')
+      .values({
+        id: randomUUID(),
+        tenant_id: tenantId,
+        name,
+        tags: JSON.stringify(tags),
+        limits: JSON.stringify(limits),
+        created_at: now,
+        updated_at: now,
+        ...more,
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const count = await query
+      .selectFrom('template_builds')
+      .where('tenant_id', '=', tenantId)
+      .select(({ fn }) => fn.countAll().as('count'))
+      .executeTakeFirstOrThrow()
+    if (Number(count.count) > MOST_TEMPLATE_BUILDS) {
+      throw new HearthError('quota_exceeded', `this tenant has ${MOST_TEMPLATE_BUILDS} builds, which is the most`)
+    }
+    return decodeTemplateBuild(row)
   }
 
   async #assign(
@@ -181,4 +205,10 @@ export class TemplateBuildRepository {
   #touched(): { readonly updated_at: number } {
     return { updated_at: this.#sources.now() }
   }
+}
+
+/** Somebody removed its snapshot. */
+function isGone(where: ExpressionBuilder<Tables, 'template_builds'>): ExpressionWrapper<Tables, 'template_builds', SqlBool> {
+  const snapshot = where.selectFrom('snapshots').select('id').whereRef('snapshots.id', '=', 'template_builds.snapshot_id')
+  return where.and([where('snapshot_id', 'is not', null), where.not(where.exists(snapshot))])
 }

@@ -46,7 +46,7 @@ async function get(call: Call): Promise<Answer> {
 async function alias(call: Call): Promise<Answer> {
   const parsed = parseTemplateName(call.parameter('template'))
   if (parsed === null) throw new HearthError('template_not_found', 'there is no such template')
-  const builds = await call.e2b.builds.list(call.caller, parsed.name)
+  const builds = await call.e2b.builds.named(call.caller, parsed.name)
   if (builds.some(isThere)) return { status: 200, json: { templateID: parsed.name, public: false } }
   const found = await call.plane.snapshots.get(call.caller, parsed.name)
   return { status: 200, json: { templateID: found.name ?? found.id, public: false } }
@@ -94,7 +94,7 @@ async function publish(call: Call): Promise<Answer> {
 /** Those of a template that are ready; one that has none is not there. */
 async function buildsOf(call: Call, template: string): Promise<TemplateBuild[]> {
   const parsed = parseTemplateName(template)
-  const builds = parsed === null ? [] : (await call.e2b.builds.list(call.caller, parsed.name)).filter(isThere)
+  const builds = parsed === null ? [] : (await call.e2b.builds.named(call.caller, parsed.name)).filter(isThere)
   if (builds.length > 0) return builds
   throw new HearthError('template_not_found', `template '${template.slice(0, 128)}' not found`)
 }

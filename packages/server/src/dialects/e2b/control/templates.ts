@@ -44,7 +44,7 @@ async function withoutTag(
   templateId: string,
   { name, tag }: TemplateName,
 ): Promise<string> {
-  if ((await builds.list(caller, name)).some(isThere)) throw tagNotFound(name, tag ?? DEFAULT_TAG)
+  if ((await builds.named(caller, name)).some(isThere)) throw tagNotFound(name, tag ?? DEFAULT_TAG)
   return templateId
 }
 
