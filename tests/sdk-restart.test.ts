@@ -121,6 +121,23 @@ describe.each(['SIGKILL', 'SIGTERM'] as const)('a server that ends by %s and sta
     expect(await sandbox.files.readText('/tmp/ran')).toBe('x\ny\n')
   })
 
+  test('what an interpreter knows is still known, also when a cell ran meanwhile', async () => {
+    await using sandbox = await create()
+    await sandbox.runCode('known = 40', { context: 'idle' })
+    const running = sandbox.runCode("import time\ntime.sleep(3)\nprint('late')\nbusy = 2", { context: 'busy' })
+    const answered = running.catch(() => null)
+    await pause(1000)
+    await server.kill(signal)
+    await server.start()
+    expect(await sandbox.runCode('known + 2', { context: 'idle' })).toMatchObject({ text: '42', stdout: '' })
+    // It waits for the cell before it, whose output is not its own.
+    expect(await sandbox.runCode('busy', { context: 'busy' })).toMatchObject({ text: '2', stdout: '' })
+    await answered
+    await server.kill(signal)
+    await server.start()
+    expect(await sandbox.runCode('known', { context: 'idle' })).toMatchObject({ text: '40' })
+  })
+
   test('a create that is under way gives one sandbox', async () => {
     const metadata = { restart: signal }
     await server.kill(signal)

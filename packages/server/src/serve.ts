@@ -172,13 +172,14 @@ interface DialectParts {
 
 function dialectsOf({ dialects = {} }: ServeOptions, parts: DialectParts): DialectListening[] {
   const { linkSecret: secret, store, builds, roots, home, onEvents } = parts
-  const { sandboxes, webhooks } = store
+  const { sandboxes, webhooks, notes } = store
   const { e2b, pandastack, policy = null } = dialects
   const buildFiles = join(home, 'build-files')
   const speaking: DialectListening[] = []
   if (e2b !== undefined)
-    speaking.push(e2bDialect(e2b, { secret, sandboxes, webhooks, builds, roots, policy, buildFiles, onEvents }))
-  if (pandastack !== undefined) speaking.push(pandastackDialect(pandastack, { builds, roots, policy, sandboxes }))
+    speaking.push(e2bDialect(e2b, { secret, sandboxes, webhooks, notes, builds, roots, policy, buildFiles, onEvents }))
+  if (pandastack !== undefined)
+    speaking.push(pandastackDialect(pandastack, { builds, roots, policy, sandboxes, notes }))
   return speaking
 }
 

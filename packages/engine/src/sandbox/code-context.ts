@@ -40,6 +40,8 @@ export interface CodeContextOptions {
   readonly copied: boolean
   /** No cell begins before this resolves. */
   readonly mayBegin: () => Promise<void>
+  /** Another cell is on its way, so that whoever comes after this engine finds the interpreter behind it. */
+  readonly onCell: () => void
   readonly onProblem: OnProblem
 }
 
@@ -47,6 +49,7 @@ export interface CodeContextOptions {
 export class CodeContext {
   readonly #options: CodeContextOptions
   #captured: CapturedInterpreter | null
+  #found: Omit<CapturedInterpreter, 'context'> | null
   #running: Running | null = null
   #cell: CellOutput | null = null
   /** Of the cell that runs. */
@@ -62,6 +65,12 @@ export class CodeContext {
   constructor(options: CodeContextOptions) {
     this.#options = options
     this.#captured = options.captured
+    this.#found = options.captured
+  }
+
+  /** How another engine finds the interpreter in the same sandbox: with the cell that it was last given, which may be over. */
+  get found(): Omit<CapturedInterpreter, 'context'> | null {
+    return this.#found
   }
 
   /** Resolves when a request that was begun is on its way. */
@@ -104,7 +113,7 @@ export class CodeContext {
       void inBackground('ending a cell that was given up', () => this.#endCell(process, cell), onProblem)
     limits.signal?.addEventListener('abort', abort, { once: true })
     try {
-      this.#write(process, INTERPRETERS[this.#options.language].request(mark, code, this.#copied))
+      this.#write(process, mark, INTERPRETERS[this.#options.language].request(mark, code, this.#copied))
       this.#copied = false
       const ended = await Promise.race([cell.done.then(() => null), exit])
       assertNotAborted(limits.signal)
@@ -127,8 +136,14 @@ export class CodeContext {
     await process.kill().catch(ignoreEnded)
   }
 
-  #write(process: Process, request: string): void {
-    const write = (): Promise<void> => process.write(request).catch(ignoreEnded)
+  #write(process: Process, mark: string, request: string): void {
+    const { language, onCell } = this.#options
+    const found = { language, process: process.id, offset: this.#offset, mark }
+    const write = async (): Promise<void> => {
+      await process.write(request).catch(ignoreEnded)
+      this.#found = found
+      onCell()
+    }
     const writing = inBackground('giving a cell to its interpreter', write, this.#options.onProblem).finally(() => {
       if (this.#writing === writing) this.#writing = null
     })

@@ -13,9 +13,9 @@ import {
 } from '@hearth/contract'
 import { z } from 'zod'
 import type { Capabilities } from '../drivers/driver.ts'
-import type { OnProblem } from '../host/in-background.ts'
 import type { CapturedInterpreter } from '../store/snapshot-manifest.ts'
 import { CodeContext } from './code-context.ts'
+import type { SandboxOwner } from './embedded-options.ts'
 
 /** The longest that a capture waits for requests that are on their way. */
 const REQUEST_MS = 500
@@ -40,21 +40,22 @@ export class CodeContexts {
   readonly #sandbox: Pick<Sandbox, 'spawn' | 'attach'>
   readonly #capabilities: Capabilities
   readonly #contexts = new Map<string, CodeContext>()
-  readonly #onProblem: OnProblem
   readonly #copied: boolean
+  readonly #owner: Pick<SandboxOwner, 'interpreters' | 'onProblem'>
   #still: Promise<void> = Promise.resolve()
 
   constructor(
     sandbox: Pick<Sandbox, 'spawn' | 'attach'>,
     capabilities: Capabilities,
     { captured, copied }: CapturedInterpreters,
-    onProblem: OnProblem,
+    owner: Pick<SandboxOwner, 'interpreters' | 'onProblem'>,
   ) {
     this.#sandbox = sandbox
-    this.#onProblem = onProblem
     this.#capabilities = capabilities
     this.#copied = copied
+    this.#owner = owner
     for (const interpreter of captured) this.#open(interpreter.language, interpreter.context, interpreter)
+    if (captured.length > 0) this.#keepAll()
   }
 
   async run(code: string, options: RunCodeOptions, limits: Limits): Promise<CodeResult> {
@@ -91,11 +92,19 @@ export class CodeContexts {
     }
   }
 
+  #keepAll(): void {
+    const known = [...this.#contexts].map(([key, { found }]) =>
+      found === null ? null : { ...found, context: contextOf(key) },
+    )
+    this.#owner.interpreters({ captured: known.filter((each) => each !== null), copied: this.#copied })
+  }
+
   #open(language: CodeLanguage, context: string, captured: CapturedInterpreter | null): CodeContext {
     const mayBegin = (): Promise<void> => this.#still
-    const onProblem = this.#onProblem
+    const { onProblem } = this.#owner
     const copied = this.#copied
-    const entry = new CodeContext({ language, sandbox: this.#sandbox, captured, copied, mayBegin, onProblem })
+    const onCell = (): void => this.#keepAll()
+    const entry = new CodeContext({ language, sandbox: this.#sandbox, captured, copied, mayBegin, onCell, onProblem })
     this.#contexts.set(keyOf(language, context), entry)
     return entry
   }

@@ -10,6 +10,8 @@ import type { UnownedRecord } from './sandbox-record.ts'
 /** What the sandbox tells its owner about itself: a change is to be written down, an end to be cleaned up. */
 export interface SandboxOwner {
   changed(record: UnownedRecord): void
+  /** Where its interpreters are: for whoever takes it up when this process is gone. */
+  interpreters(found: CapturedInterpreters): void
   ended(): Promise<void>
   /** It is somebody else's from now on. */
   released(): void

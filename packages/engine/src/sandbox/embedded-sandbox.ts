@@ -82,7 +82,7 @@ export class EmbeddedSandbox implements Sandbox {
     this.id = record.info.id
     this.files = machine.files
     this.watchProcesses = processWatcher(machine, capabilities, record.info.driver, () => this.#requireRunning())
-    this.#contexts = new CodeContexts(this, capabilities, interpreters, owner.onProblem)
+    this.#contexts = new CodeContexts(this, capabilities, interpreters, owner)
     this.#deadline = new Deadline(record.info.expiresAt, () => this.kill(), owner.onProblem)
     this.ended = machine.ended
     void machine.ended.then(() => {

@@ -1,8 +1,8 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { NetworkUse } from '../gateway/budget.ts'
 import type { KeptAuthority } from '../gateway/tls/authority.ts'
+import { readKept, writeKept, writeKeptOfLiving } from './kept-file.ts'
 
 /** What programs of a sandbox hold of its network, and must find again after a restart of the host and when they wake. */
 export interface NetworkKeys {
@@ -27,39 +27,19 @@ export const KEPT_NETWORK_FILES = [KEYS_FILE, USE_FILE] as const
 
 /** Null when there are none, and when a crash has damaged them: then there are new ones. */
 export function readNetworkKeys(directory: string): NetworkKeys | null {
-  return keysSchema.safeParse(readJson(join(directory, KEYS_FILE))).data ?? null
+  return keysSchema.safeParse(readKept(join(directory, KEYS_FILE))).data ?? null
 }
 
 /** For the owner of the home alone, whose directory nobody else can enter either. */
 export function writeNetworkKeys(directory: string, keys: NetworkKeys): void {
-  writeJson(join(directory, KEYS_FILE), keys)
+  writeKept(join(directory, KEYS_FILE), keys)
 }
 
 /** Null when nothing was written, or a crash has damaged it. */
 export function readNetworkUse(directory: string): NetworkUse | null {
-  return useSchema.safeParse(readJson(join(directory, USE_FILE))).data ?? null
+  return useSchema.safeParse(readKept(join(directory, USE_FILE))).data ?? null
 }
 
-/** Of a sandbox that is gone nothing is written any more. */
 export function writeNetworkUse(directory: string, use: NetworkUse): void {
-  try {
-    writeJson(join(directory, USE_FILE), use)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
-}
-
-function readJson(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return null
-    throw error
-  }
-}
-
-/** In one step: microseconds, and less than the way through the thread pool. */
-function writeJson(path: string, value: unknown): void {
-  writeFileSync(`${path}.new`, JSON.stringify(value), { mode: 0o600 })
-  renameSync(`${path}.new`, path)
+  writeKeptOfLiving(join(directory, USE_FILE), use)
 }

@@ -15,11 +15,13 @@ import type { HostPaths } from '../host/host.ts'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { Pool } from '../pool/pool.ts'
-import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
+import type { SnapshotManifest, StoredSnapshot } from '../store/snapshot-manifest.ts'
 import type { Progress, Template } from '../templates/template.ts'
 import type { Captures } from './captures.ts'
+import type { CapturedInterpreters } from './code-contexts.ts'
 import { restoredFrom, type Basis } from './create-from.ts'
 import { EmbeddedSandbox } from './embedded-sandbox.ts'
+import { readInterpreters, writeInterpreters } from './kept-interpreters.ts'
 import { SandboxNetwork, type NetworkSpec } from './sandbox-network.ts'
 import {
   disownRecord,
@@ -174,13 +176,10 @@ export class Launcher {
       paused: options.paused ?? false,
       network,
       restored: restoredFrom(options.captured ?? null),
-      // Without memory they have ended with their sandbox.
-      interpreters: {
-        captured: manifest === undefined || manifest.memory === null ? [] : manifest.interpreters,
-        copied: manifest?.kind !== 'hibernation',
-      },
+      interpreters: manifest === undefined ? readInterpreters(directory) : interpretersOf(manifest),
       owner: {
         changed: (changed) => writeRecord(directory, changed),
+        interpreters: (found) => writeInterpreters(directory, found),
         ended: async () => {
           if (sandbox.info.state === 'hibernated') return await this.#owner.sleeperKilled(sandbox.id)
           await rm(directory, { recursive: true, force: true })
@@ -251,4 +250,9 @@ function infoOf(id: SandboxId, prepared: Prepared): SandboxInfo {
     limits,
     volumes,
   }
+}
+
+/** Without memory they have ended with their sandbox. */
+function interpretersOf({ memory, interpreters, kind }: SnapshotManifest): CapturedInterpreters {
+  return { captured: memory === null ? [] : interpreters, copied: kind !== 'hibernation' }
 }

@@ -32,7 +32,7 @@ const memorySchema = z.object({
 export type MemoryCapture = z.output<typeof memorySchema>
 
 /** An interpreter of `runCode` among the captured processes. `mark` ends the cell that it was running, from `offset` of its output on. */
-const interpreterSchema = z.object({
+export const interpreterSchema = z.object({
   language: z.enum(CODE_LANGUAGES),
   context: z.string(),
   process: z.int().min(1),

@@ -7,6 +7,7 @@ import type { WakeUps } from './events/wake-ups.ts'
 import type { PendingEvent } from './events/write-events.ts'
 import { HostRepository } from './hosts.ts'
 import type { ServerKeys } from './keys.ts'
+import { NoteRepository } from './notes/notes.ts'
 import { OperationRepository } from './operations/operations.ts'
 import type { RunChanges } from './runs/run-changes.ts'
 import { RunRepository } from './runs/runs.ts'
@@ -66,6 +67,8 @@ export function openSession(
     webhooks: new WebhookRepository(database, sources, keys?.box ?? null),
     /** Templates that clients of other vendors build. */
     templateBuilds: new TemplateBuildRepository(database, sources),
+    /** What dialects remember of sandboxes. */
+    notes: new NoteRepository(database, sources),
     /** Runs of agents. */
     runs: new RunRepository({ database, sources, changes, changed }),
     /** Repositories that are cached on hosts. */

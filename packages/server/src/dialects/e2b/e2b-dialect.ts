@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HearthError, type Policy } from '@hearth/contract'
 import type { Operation } from '../../http/operation.ts'
-import type { StoredEvent, WebhookRepository } from '../../state/index.ts'
+import type { NoteRepository, StoredEvent, WebhookRepository } from '../../state/index.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { AccessTokens } from './access/access-tokens.ts'
 import type { Builds } from '../builds/builds.ts'
@@ -38,6 +38,7 @@ export interface E2bState {
   readonly secret: Uint8Array
   readonly sandboxes: SandboxRows
   readonly webhooks: WebhookRepository
+  readonly notes: NoteRepository
   /** Of all dialects. */
   readonly builds: Builds
   readonly roots: RootPreparation
@@ -64,7 +65,7 @@ class E2bDialect implements Dialect {
   constructor(context: DialectContext, options: E2bOptions, state: E2bState) {
     const { services, operations, address } = context
     const { domain } = options
-    const { secret, sandboxes, webhooks } = state
+    const { secret, sandboxes, webhooks, notes } = state
     const delivering = { webhooks, sandboxes, events: services.events, logger: services.logger }
     const delivery = new WebhookDelivery(delivering, options.webhooks ?? {})
     const pauses = new AutoPauses({
@@ -90,9 +91,9 @@ class E2bDialect implements Dialect {
       builds: state.builds,
       roots: state.roots,
       buildFiles: new BuildFiles(state.buildFiles),
-      interpreters: new Interpreters(),
+      interpreters: new Interpreters(notes),
       usage: new Usage(),
-      started: new StartedProcesses(),
+      started: new StartedProcesses(notes),
       users,
       watchers: new Watchers(users),
       volumes: new VolumeReach(),
@@ -127,8 +128,18 @@ class E2bDialect implements Dialect {
     const { interpreters, started, watchers } = this.#e2b
     for (const { type, sandboxId, data } of events) {
       if (sandboxId === null) continue
-      if (type === 'sandbox.woken' && data['memory'] !== true) interpreters.rebooted(sandboxId)
+      if (type === 'sandbox.woken' && data['memory'] !== true) void this.#rebooted(sandboxId)
       if (ENDS.has(type)) for (const known of [interpreters, started, watchers]) known.forget(sandboxId)
+    }
+  }
+
+  /** Its processes are gone, and numbers of new ones begin anew. */
+  async #rebooted(id: string): Promise<void> {
+    const { interpreters, started, services } = this.#e2b
+    try {
+      await Promise.all([interpreters.rebooted(id), started.rebooted(id)])
+    } catch (err) {
+      services.logger.warn({ event: 'e2b.notes', sandbox: id, err })
     }
   }
 

@@ -1,51 +1,71 @@
 import { HearthError, newId, type SandboxId } from '@hearth/contract'
+import { z } from 'zod'
+import type { Note, NoteRepository } from '../../state/index.ts'
 
 export interface CodeSession {
   readonly id: string
   readonly sandbox: SandboxId
   readonly createdAt: Date
-  /** Ends what it runs. */
-  readonly stop: AbortController
 }
 
-const MOST_SESSIONS = 1000
+/** Of one sandbox; beyond it the oldest goes. */
+const MOST_SESSIONS = 100
+const KIND = 'pandastack.session'
+/** Whether it has run something, and so has an interpreter. */
+const noteSchema = z.object({ begun: z.boolean() })
 
-/** Which interpreters clients have asked for. Their variables live in the sandbox; what is lost here with a restart is only the names. */
+/** Which interpreters clients have asked for. Their variables live in the sandbox, and both outlive the server. */
 export class CodeSessions {
-  readonly #sessions = new Map<string, CodeSession>()
-  /** Those that have run something, and so have an interpreter. */
-  readonly #begun = new WeakSet<CodeSession>()
+  readonly #notes: NoteRepository
+  /** What ends a session's cells, while it has any. */
+  readonly #running = new Map<string, Set<AbortController>>()
 
-  open(sandbox: SandboxId): CodeSession {
-    const session = { id: newId('code'), sandbox, createdAt: new Date(), stop: new AbortController() }
-    this.#sessions.set(session.id, session)
-    const [oldest] = this.#sessions.keys()
-    if (this.#sessions.size > MOST_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest)
+  constructor(notes: NoteRepository) {
+    this.#notes = notes
+  }
+
+  async open(sandbox: SandboxId): Promise<CodeSession> {
+    const session = { id: newId('code'), sandbox, createdAt: new Date() }
+    await this.#notes.put(sandbox, KIND, session.id, { begun: false }, MOST_SESSIONS)
     return session
   }
 
-  of(sandbox: SandboxId): CodeSession[] {
-    return [...this.#sessions.values()].filter((session) => session.sandbox === sandbox)
+  async of(sandbox: SandboxId): Promise<CodeSession[]> {
+    const notes = await this.#notes.list(sandbox, KIND)
+    return notes.map(({ key, createdAt }) => ({ id: key, sandbox, createdAt: new Date(createdAt) }))
   }
 
-  get(id: string, sandbox: SandboxId): CodeSession {
-    const session = this.#sessions.get(id)
-    if (session?.sandbox !== sandbox) throw new HearthError('not_found', 'there is no such session')
-    return session
-  }
-
-  /** Before something is run in it. */
-  begin(id: string, sandbox: SandboxId): CodeSession {
-    const session = this.get(id, sandbox)
-    this.#begun.add(session)
-    return session
+  /** Runs something in it, with a signal that comes when it is closed. */
+  async run<T>(id: string, sandbox: SandboxId, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (!hasBegun(await this.#get(id, sandbox))) {
+      await this.#notes.put(sandbox, KIND, id, { begun: true }, MOST_SESSIONS)
+    }
+    const stop = new AbortController()
+    const running = this.#running.get(id) ?? new Set()
+    this.#running.set(id, running.add(stop))
+    try {
+      return await work(stop.signal)
+    } finally {
+      running.delete(stop)
+      if (running.size === 0 && this.#running.get(id) === running) this.#running.delete(id)
+    }
   }
 
   /** Whether it may have an interpreter, which nobody reaches any more. */
-  close(id: string, sandbox: SandboxId): boolean {
-    const session = this.get(id, sandbox)
-    this.#sessions.delete(id)
-    session.stop.abort(new HearthError('aborted', 'the session was closed'))
-    return this.#begun.has(session)
+  async close(id: string, sandbox: SandboxId): Promise<boolean> {
+    const note = await this.#get(id, sandbox)
+    await this.#notes.remove(sandbox, KIND, id)
+    for (const stop of this.#running.get(id) ?? []) stop.abort(new HearthError('aborted', 'the session was closed'))
+    return hasBegun(note)
   }
+
+  async #get(id: string, sandbox: SandboxId): Promise<Note> {
+    const note = (await this.#notes.list(sandbox, KIND)).find(({ key }) => key === id)
+    if (note === undefined) throw new HearthError('not_found', 'there is no such session')
+    return note
+  }
+}
+
+function hasBegun({ value }: Note): boolean {
+  return noteSchema.safeParse(value).data?.begun ?? true
 }

@@ -90,18 +90,18 @@ async function openSession(call: Call): Promise<Answer> {
   const { language } = await call.body(z.object({ language: z.string().max(64).nullish() }))
   if ((language ?? 'python') !== 'python') throw new HearthError('invalid_request', 'language: only python')
   await call.plane.get(call.caller, call.sandboxId)
-  return { status: 201, json: sessionView(call.sessions.open(call.sandboxId)) }
+  return { status: 201, json: sessionView(await call.sessions.open(call.sandboxId)) }
 }
 
 async function listSessions(call: Call): Promise<Answer> {
   await call.plane.get(call.caller, call.sandboxId)
-  return { status: 200, json: call.sessions.of(call.sandboxId).map(sessionView) }
+  return { status: 200, json: (await call.sessions.of(call.sandboxId)).map(sessionView) }
 }
 
 async function closeSession(call: Call): Promise<Answer> {
   const { state } = await call.plane.get(call.caller, call.sandboxId)
-  const { id } = call.sessions.get(call.parameter('session'), call.sandboxId)
-  const begun = call.sessions.close(id, call.sandboxId)
+  const id = call.parameter('session')
+  const begun = await call.sessions.close(id, call.sandboxId)
   // A sandbox that sleeps is not woken for it.
   if (begun && state === 'running') await call.inside((sandbox) => endInterpreter(sandbox, 'python', id))
   return { status: 204 }
@@ -110,10 +110,12 @@ async function closeSession(call: Call): Promise<Answer> {
 async function runCode(call: Call): Promise<Answer> {
   const { code, timeout_ms } = await call.body(runSchema)
   await call.plane.get(call.caller, call.sandboxId)
-  const { id, stop } = call.sessions.begin(call.parameter('session'), call.sandboxId)
+  const id = call.parameter('session')
   const options = { context: id, ...(timeout_ms ? { timeoutMs: timeout_ms } : {}) }
-  const result = await call.outliving((sandbox, signal) =>
-    sandbox.runCode(code, { ...options, signal: AbortSignal.any([signal, stop.signal]) }),
+  const result = await call.sessions.run(id, call.sandboxId, async (closed) =>
+    call.outliving((sandbox, signal) =>
+      sandbox.runCode(code, { ...options, signal: AbortSignal.any([signal, closed]) }),
+    ),
   )
   if (result.timedOut) throw timedOut('the cell', result.durationMs)
   const { stdout, stderr, text, displays, error, durationMs } = result

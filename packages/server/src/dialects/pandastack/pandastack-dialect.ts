@@ -9,6 +9,7 @@ import type { Operation } from '../../http/operation.ts'
 import { sendEmpty, sendJson } from '../answers.ts'
 import type { Builds } from '../builds/builds.ts'
 import type { RootPreparation } from '../builds/root-preparation.ts'
+import type { NoteRepository } from '../../state/index.ts'
 import type { Dialect, DialectContext, DialectListening } from '../dialect.ts'
 import { RouteTable, type Found } from '../route-table.ts'
 import { ACCOUNT_ROUTES } from './account-routes.ts'
@@ -35,6 +36,7 @@ export interface PandaStackState {
   readonly policy: Policy | null
   /** Rows of all tenants, for requests that name a sandbox but no key. */
   readonly sandboxes: SandboxRows
+  readonly notes: NoteRepository
 }
 
 export interface PandaStackOptions {
@@ -80,8 +82,8 @@ class PandaStackDialect implements Dialect {
   readonly #previews: Previews
   readonly #terminals: Terminals
 
-  constructor({ services, operations }: DialectContext, { builds, roots, policy, sandboxes }: PandaStackState) {
-    this.#shared = { services, sessions: new CodeSessions(), builds, roots, policy }
+  constructor({ services, operations }: DialectContext, { builds, roots, policy, sandboxes, notes }: PandaStackState) {
+    this.#shared = { services, sessions: new CodeSessions(notes), builds, roots, policy }
     this.#terminals = new Terminals(services, operations)
     this.#previews = new Previews(services, operations, sandboxes)
   }

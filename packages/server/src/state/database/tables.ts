@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely'
 import type { IdleAction, Lifetime, Scope, Rung, RunMessageKind, RunState, SandboxState } from '@hearth/contract'
+import type { SandboxNotesTable } from './note-table.ts'
 import type { WorkspaceTables } from './workspace-tables.ts'
 import type { DelegationColumns } from './delegation-columns.ts'
 
@@ -282,6 +283,7 @@ export interface Tables extends WorkspaceTables {
   secrets: SecretsTable
   webhooks: WebhooksTable
   template_builds: TemplateBuildsTable
+  sandbox_notes: SandboxNotesTable
   runs: RunsTable
   run_labels: RunLabelsTable
   run_events: RunEventsTable

@@ -94,7 +94,9 @@ export class TemplateBuildRepository {
   /** Of all tenants: those that no tag leads to, those that are not ready, and those whose snapshot was removed. */
   async unsettled(): Promise<TemplateBuild[]> {
     const query = this.#database.query.selectFrom('template_builds').selectAll()
-    const rows = query.where((where) => where.or([where('state', '!=', 'ready'), where('tags', '=', '[]'), isGone(where)]))
+    const rows = query.where((where) =>
+      where.or([where('state', '!=', 'ready'), where('tags', '=', '[]'), isGone(where)]),
+    )
     return (await rows.limit(MOST_TEMPLATE_BUILDS).execute()).map(decodeTemplateBuild)
   }
 
@@ -208,7 +210,12 @@ export class TemplateBuildRepository {
 }
 
 /** Somebody removed its snapshot. */
-function isGone(where: ExpressionBuilder<Tables, 'template_builds'>): ExpressionWrapper<Tables, 'template_builds', SqlBool> {
-  const snapshot = where.selectFrom('snapshots').select('id').whereRef('snapshots.id', '=', 'template_builds.snapshot_id')
+function isGone(
+  where: ExpressionBuilder<Tables, 'template_builds'>,
+): ExpressionWrapper<Tables, 'template_builds', SqlBool> {
+  const snapshot = where
+    .selectFrom('snapshots')
+    .select('id')
+    .whereRef('snapshots.id', '=', 'template_builds.snapshot_id')
   return where.and([where('snapshot_id', 'is not', null), where.not(where.exists(snapshot))])
 }

@@ -104,11 +104,14 @@ async function deleteSnapshot(call: Call): Promise<Answer> {
   if (parsed === null) throw new HearthError('snapshot_not_found', `template '${id.slice(0, 128)}' not found`)
   const { builds } = call.e2b
   const isMeant = (tag: string): boolean => parsed.tag === null || tag === parsed.tag
-  const led = (await builds.named(call.caller, parsed.name)).filter((build) => isThere(build) && build.tags.some(isMeant))
+  const led = (await builds.named(call.caller, parsed.name)).filter(
+    (build) => isThere(build) && build.tags.some(isMeant),
+  )
   if (led.length === 0) await call.plane.snapshots.remove(call.caller, snapshotOf(id) ?? id)
   for (const { adopted, snapshotId, tags } of led) {
     // A snapshot goes with its last name, or stays as it is while a sandbox of it lives; a build waits for that without a name.
-    if (adopted && snapshotId !== null && tags.every(isMeant)) await call.plane.snapshots.remove(call.caller, snapshotId)
+    if (adopted && snapshotId !== null && tags.every(isMeant))
+      await call.plane.snapshots.remove(call.caller, snapshotId)
     else await builds.unassign(call.caller, parsed.name, tags.filter(isMeant))
   }
   return { status: 204 }

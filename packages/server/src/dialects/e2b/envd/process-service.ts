@@ -2,6 +2,7 @@ import { HearthError, type Process, type ProcessExit, type SpawnOptions } from '
 import type { Draft, Message } from '../connect/messages.ts'
 import { toE2bId } from '../ids.ts'
 import { resolvePath, type EnvdCall } from './envd-call.ts'
+import { requireTag } from './started-processes.ts'
 import { clientStream, serverStream, timeLimit, unary, type Rpc, type Streaming } from './rpc.ts'
 
 /** An offset behind all output: whoever connects reads only what comes. */
@@ -41,11 +42,12 @@ async function start(call: EnvdCall, request: Message<'StartRequest'>): Promise<
   const { sandbox, e2b, operation } = call
   const { process: config, pty } = request
   if (config === undefined || config.cmd === '') throw new HearthError('invalid_request', 'process.cmd: is missing')
+  requireTag(request.tag)
   const options = await optionsOf(call, request)
   const process = await sandbox.spawn([config.cmd, ...config.args], options).catch((error: unknown) => {
     throw startFailure(error, config.cwd)
   })
-  e2b.started.add(sandbox, process, request)
+  await e2b.started.add(sandbox, process, request)
   operation.name = pty === undefined ? 'e2b.process.start' : 'e2b.process.terminal'
   return following(process, pty !== undefined)
 }
@@ -72,7 +74,7 @@ async function optionsOf(call: EnvdCall, request: Message<'StartRequest'>): Prom
 
 async function connect(call: EnvdCall, { process: selector }: Message<'Selected'>): Promise<Following> {
   const { id } = await call.e2b.started.find(call.sandbox, selector)
-  const terminal = call.e2b.started.get(call.sandbox, id)?.terminal ?? false
+  const terminal = (await call.e2b.started.of(call.sandbox)).get(id)?.terminal ?? false
   return following(await call.sandbox.attach(id, { offset: AT_THE_END }), terminal)
 }
 
@@ -112,9 +114,10 @@ const SIGNAL_TEXTS: Readonly<Record<string, string>> = { SIGKILL: 'killed', SIGT
 
 async function list({ sandbox, e2b }: EnvdCall): Promise<Draft<'ListResponse'>> {
   const running = (await sandbox.processes()).filter(({ exit }) => exit === null)
+  const started = await e2b.started.of(sandbox)
   return {
     processes: running.map(({ id, pid, command }) => {
-      const known = e2b.started.get(sandbox, id)
+      const known = started.get(id)
       const [cmd = '', ...args] = command
       return { pid, config: known?.config ?? { cmd, args }, ...(known?.tag === undefined ? {} : { tag: known.tag }) }
     }),

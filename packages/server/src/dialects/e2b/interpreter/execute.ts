@@ -41,7 +41,7 @@ export async function execute(
       if (result.error?.name === 'InterpreterEnded' && !(await isAlive())) {
         throw new HearthError('sandbox_ended', 'the sandbox ended while the cell ran')
       }
-      tell(lines, context, result)
+      await tell(lines, context, result)
     })
     await unlessStopped(operation, turn, workGoesOn)
   } catch (error) {
@@ -49,7 +49,7 @@ export async function execute(
     // A cell that has lost its sandbox has no result, and clients take a stream that breaks off, and nothing else, as a sign of it.
     if (isLost(failure)) return await lines.reset()
     // A client that has gone is told nothing; one whose context was ended meanwhile is.
-    context.placed = false
+    await context.setPlaced(false)
     const name = failure.code === 'capability_unsupported' ? 'InterpreterNotFound' : 'ContextRestarting'
     lines.send({ type: 'error', name, value: failure.message, traceback: '' })
   } finally {
@@ -78,7 +78,7 @@ async function runCell(sandbox: Sandbox, context: Context, cell: Cell): Promise<
   let ended = false
   try {
     if (before !== null) await sandbox.runCode(before, { ...options, signal })
-    context.placed = true
+    await context.setPlaced(true)
     const result = await sandbox.runCode(code, { ...options, timeoutMs: LONGEST_COMMAND_MS, signal, onEvent })
     ended = result.error?.name === 'InterpreterEnded'
     return result
@@ -88,11 +88,15 @@ async function runCell(sandbox: Sandbox, context: Context, cell: Cell): Promise<
 }
 
 /** What is left to be said when the cell has ended. */
-function tell(lines: CellLines, context: Context, { text, error, displays, timedOut, oom }: CodeResult): void {
+async function tell(
+  lines: CellLines,
+  context: Context,
+  { text, error, displays, timedOut, oom }: CodeResult,
+): Promise<void> {
   const told = displays.some(({ main }) => main)
   if (text !== null && !told) lines.display({ main: true, data: { 'text/plain': text } })
   if (error === null) return
-  if (error.name === 'InterpreterEnded') context.placed = false
+  if (error.name === 'InterpreterEnded') await context.setPlaced(false)
   const why = timedOut ? 'the cell ran too long' : oom ? 'the sandbox ran out of memory' : error.message
   lines.send({ type: 'error', name: error.name, value: why, traceback: error.traceback })
 }

@@ -84,13 +84,14 @@ async function route(call: Call): Promise<void> {
     case 'GET /health':
       return void outgoing.writeHead(200, { 'content-type': 'text/plain' }).end('OK')
     case 'GET /contexts':
-      return sendJson(outgoing, 200, e2b.interpreters.list(sandbox).map(contextView))
+      return sendJson(outgoing, 200, (await e2b.interpreters.list(sandbox)).map(contextView))
     case 'POST /contexts': {
       const { language, cwd } = await body(call, contextSchema)
-      return sendJson(outgoing, 200, contextView(e2b.interpreters.create(sandbox, language ?? 'python', cwd ?? null)))
+      const made = await e2b.interpreters.create(sandbox, language ?? 'python', cwd ?? null)
+      return sendJson(outgoing, 200, contextView(made))
     }
     case 'POST /contexts/{id}/restart':
-      await e2b.interpreters.get(sandbox, id ?? '').end(sandbox)
+      await (await e2b.interpreters.get(sandbox, id ?? '')).end(sandbox)
       return sendJson(outgoing, 200, {})
     case 'DELETE /contexts/{id}':
       await e2b.interpreters.remove(sandbox, id ?? '')
@@ -113,7 +114,8 @@ async function run(call: Call): Promise<void> {
     throw new HearthError('invalid_request', 'Only one of context_id or language can be provided')
   }
   const { interpreters } = call.e2b
-  const context = id ? interpreters.get(call.sandbox, id) : interpreters.default(call.sandbox, language ?? 'python')
+  const named = id ? interpreters.get(call.sandbox, id) : interpreters.default(call.sandbox, language ?? 'python')
+  const context = await named
   await execute(call, call.e2b.services.limits, context, code, variables ?? {})
 }
 
