@@ -15,6 +15,7 @@ import { describeSecrets } from './secrets.ts'
 import { describeStoredSnapshots } from './snapshots.ts'
 import { describeStoredVolumes } from './volumes.ts'
 import { describeTransactions } from './transactions.ts'
+import { describeNotes } from './notes.ts'
 import { describeTemplateBuilds } from './template-builds.ts'
 import { describeWebhooks } from './webhooks.ts'
 import { describeStoredWorkspaces } from './workspaces.ts'
@@ -41,6 +42,7 @@ const PARTS: Readonly<Record<string, (options: StoreSuiteOptions) => void>> = {
   secrets: describeSecrets,
   webhooks: describeWebhooks,
   'template builds': describeTemplateBuilds,
+  notes: describeNotes,
   workspaces: describeStoredWorkspaces,
   runs: describeRuns,
 }

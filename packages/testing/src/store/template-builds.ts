@@ -30,6 +30,7 @@ export function describeTemplateBuilds(options: StoreSuiteOptions): void {
       state: 'waiting',
       user: null,
       snapshotId: null,
+      adopted: false,
       sandboxId: null,
       reason: null,
       createdAt: now(),
@@ -103,6 +104,35 @@ export function describeTemplateBuilds(options: StoreSuiteOptions): void {
     const snapshotId = await snapshot(store, tenantId)
     await store.templateBuilds.ready(made, snapshotId)
     expect([await nameOf(store, taken), await nameOf(store, snapshotId)]).toEqual(['app', null])
+  })
+
+  it('has snapshots beside it that were taken under a name, which moves to the newer one', async () => {
+    const { store, tenant } = fixture()
+    const [{ id: tenantId }, other] = [await tenant(), await tenant()]
+    const listed = async (): Promise<[SnapshotId | null, readonly string[]][]> =>
+      (await store.templateBuilds.list(tenantId, 'app')).map((each) => [each.snapshotId, each.tags])
+    const native = await snapshot(store, tenantId, 'app')
+    const foreign = await snapshot(store, other.id, 'app')
+    const [first, second] = [await snapshot(store, tenantId), await snapshot(store, tenantId)]
+    await store.templateBuilds.adopt({ tenantId, name: 'app' }, 'default', first)
+    expect([await nameOf(store, native), await nameOf(store, first)]).toEqual([null, 'app'])
+    await store.templateBuilds.adopt({ tenantId, name: 'app' }, 'default', second)
+    expect(new Map(await listed())).toEqual(
+      new Map<SnapshotId, string[]>([
+        [first, []],
+        [second, ['default']],
+      ]),
+    )
+    expect([await nameOf(store, first), await nameOf(store, second), await nameOf(store, foreign)]).toEqual([
+      null,
+      'app',
+      'app',
+    ])
+    // Whoever removes the snapshot takes the name away, and the next round the row.
+    await store.snapshots.forget(second)
+    expect((await listed()).map(([id]) => id)).toEqual([first])
+    const left = (await store.templateBuilds.unsettled()).filter((each) => each.tenantId === tenantId)
+    expect(left.map(({ snapshotId }) => snapshotId).toSorted()).toEqual([first, second].toSorted())
   })
 
   it('says how many a tenant may have', async () => {
