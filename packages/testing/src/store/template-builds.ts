@@ -132,7 +132,7 @@ export function describeTemplateBuilds(options: StoreSuiteOptions): void {
     await store.snapshots.forget(second)
     expect((await listed()).map(([id]) => id)).toEqual([first])
     const left = (await store.templateBuilds.unsettled()).filter((each) => each.tenantId === tenantId)
-    expect(left.map(({ snapshotId }) => snapshotId).toSorted()).toEqual([first, second].toSorted())
+    expect(new Set(left.map(({ snapshotId }) => snapshotId))).toEqual(new Set([first, second]))
   })
 
   it('says how many a tenant may have', async () => {
