@@ -17,15 +17,17 @@ export interface Requirement {
   readonly minimum?: { readonly version: number; readonly pattern: RegExp }
   /** On Debian 12 the release's own version is too old, or much slower. */
   readonly backports?: boolean
+  /** Only needed to build the guest program: an installed package has it ready. */
+  readonly build?: boolean
   /** Only needed to run the tests. */
   readonly test?: boolean
 }
 
 const REQUIREMENTS: readonly Requirement[] = [
   { package: 'git', program: 'git', purpose: 'repositories' },
-  { package: 'gcc', program: 'gcc', purpose: 'the guest program' },
-  { package: 'make', program: 'make', purpose: 'the guest program' },
-  { package: 'musl-tools', program: 'musl-gcc', purpose: 'a small static guest program' },
+  { package: 'gcc', program: 'gcc', purpose: 'the guest program', build: true },
+  { package: 'make', program: 'make', purpose: 'the guest program', build: true },
+  { package: 'musl-tools', program: 'musl-gcc', purpose: 'a small static guest program', build: true },
   { package: 'bubblewrap', program: 'bwrap', purpose: 'rung process' },
   { package: 'crun', program: 'crun', purpose: 'rung container', alternative: 'runc' },
   {
@@ -92,8 +94,13 @@ export interface Missing {
 }
 
 /** What is missing here. Quick when nothing is: programs are looked for, only those with a minimum are started. */
-export async function findMissing(options: { readonly tests: boolean }): Promise<Missing[]> {
-  const wanted = REQUIREMENTS.filter((requirement) => options.tests || requirement.test !== true)
+export async function findMissing(options: {
+  readonly tests: boolean
+  /** Whether there are sources of the guest program to build. Default true. */
+  readonly build?: boolean
+}): Promise<Missing[]> {
+  const { tests, build = true } = options
+  const wanted = REQUIREMENTS.filter((one) => (tests || one.test !== true) && (build || one.build !== true))
   const checked = await Promise.all(
     wanted.map(async (requirement) => ({ requirement, reason: await whyMissing(requirement) })),
   )

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hostPaths } from '../../packages/engine/src/host/host.ts'
@@ -9,6 +10,10 @@ import { readDistribution, type Distribution } from './distribution.ts'
 import { Steps } from './progress.ts'
 import { findMissing, type Missing } from './requirements.ts'
 import { lastLines, runCommand } from './run-command.ts'
+
+const GUEST = join(import.meta.dirname, '../../guest')
+/** An installed package has the program alone. */
+const HAS_SOURCES = existsSync(join(GUEST, 'Makefile'))
 
 export interface SetupOptions {
   /** Also what only the tests need. */
@@ -30,7 +35,7 @@ export async function setup(options: SetupOptions): Promise<boolean> {
 }
 
 async function installPackages(options: SetupOptions, attempts: Attempts, steps: Steps): Promise<void> {
-  const missing = await findMissing(options)
+  const missing = await findMissing({ tests: options.tests, build: HAS_SOURCES })
   if (missing.length === 0) return
   const distribution = await readDistribution()
   if (!distribution.root || !distribution.apt) {
@@ -47,7 +52,7 @@ async function installPackages(options: SetupOptions, attempts: Attempts, steps:
     if (wanted.length === 0) break
     for (const entry of wanted) tried.set(entry.requirement.package, entry)
     failures.push(...(await installMissing(wanted, distribution, steps)))
-    still = await findMissing(options)
+    still = await findMissing({ tests: options.tests, build: HAS_SOURCES })
   }
   if (tried.size > 0) await attempts.remember([...known.values(), ...failures])
   const got = [...tried.values()].filter(
@@ -75,8 +80,8 @@ async function advise(missing: readonly Missing[], distribution: Distribution, s
 }
 
 async function buildGuest(steps: Steps): Promise<boolean> {
-  const folder = join(import.meta.dirname, '../../guest')
-  const make = ['-C', folder, '--no-print-directory']
+  if (!HAS_SOURCES) return true
+  const make = ['-C', GUEST, '--no-print-directory']
   if ((await runCommand('make', [...make, '--question'])).code === 0) return true
   const result = await steps.step('building the guest program', async (detail) => {
     return await runCommand('make', make, { onLine: detail })

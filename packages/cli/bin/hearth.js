@@ -29,7 +29,7 @@ if (Number(process.versions.node.split('.')[0]) >= WANTED_MAJOR) {
 function relay(node) {
   if (!existsSync(node)) {
     console.error(
-      `hearth needs Node ${WANTED_MAJOR}, and this is ${process.version}. Run \`npm ci\` in its repository.`,
+      `hearth needs Node ${WANTED_MAJOR} or newer, and this is ${process.version}. In a clone of its repository, \`npm ci\` brings it.`,
     )
     process.exitCode = 125
     return

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { parsePort } from '../options/port-spec.ts'
 import { collectWord, parsePool } from '../options/quantity.ts'
@@ -5,14 +7,18 @@ import { addSandboxOptions, type SandboxOptions } from '../options/sandbox-optio
 import type { UpOptions } from '../options/up-configuration.ts'
 import { common, examples, type CommonOptions, type Finish } from './common.ts'
 
+/** Measuring needs the repository: an installed package has none. */
+const BENCH = join(import.meta.dirname, '../../../../bench')
+
 /** Commands that work on this machine, without a server. */
 export function addHostCommands(program: Command, finish: Finish): void {
   program.commandsGroup('This machine:')
   addUp(program, finish)
+  addSetup(program, finish)
   addDoctor(program, finish)
   addRun(program, finish)
   addStore(program, finish)
-  addBench(program, finish)
+  if (existsSync(BENCH)) addBench(program, finish)
 }
 
 function addUp(program: Command, finish: Finish): void {
@@ -61,6 +67,14 @@ function addUp(program: Command, finish: Finish): void {
     'HEARTH_HOME=/srv/second hearth up --port 7080 --dialect none > hearth.log',
     'hearth up --public-url https://hearth.example.com --preview-domain preview.example.com',
   ])
+}
+
+function addSetup(program: Command, finish: Finish): void {
+  const command = program
+    .command('setup')
+    .description('prepare this machine: as root on Debian or Ubuntu install what rungs need, and make the disk store')
+    .action(async () => finish(await (await import('../commands/setup.ts')).setupMachine()))
+  examples(command, ['sudo hearth setup', 'HEARTH_STORE_SIZE=64G hearth setup'])
 }
 
 function addDoctor(program: Command, finish: Finish): void {

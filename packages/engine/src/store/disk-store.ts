@@ -59,7 +59,7 @@ export async function inspectStore(paths: HostPaths): Promise<Store> {
   const place = await placeOf(paths)
   if (place === 'file') return { kind: 'btrfs', place, reason: null }
   if (place === null || (place === 'home' && !root)) {
-    return directory(root ? 'no disk store is mounted: run `npm run setup`' : 'only root can mount a disk store')
+    return directory(root ? 'no disk store is mounted: run `hearth setup`' : 'only root can mount a disk store')
   }
   const problem = await quotaProblem(paths).catch((error: Error) => error.message)
   return problem === null ? { kind: 'btrfs', place, reason: null } : directory(problem)

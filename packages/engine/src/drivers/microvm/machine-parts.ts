@@ -28,7 +28,7 @@ export async function findMachineParts(
 ): Promise<FoundParts> {
   const { paths } = context
   await access(paths.guest, constants.X_OK).catch(() => {
-    throw new MissingPart(`the guest ${paths.guest} is not built`, 'npm run setup')
+    throw new MissingPart(`the guest ${paths.guest} is not built`, 'hearth setup')
   })
   const qemu = await findQemu()
   const kernel = await findKernel(paths.cache, progress)
