@@ -20,10 +20,12 @@ const FILES = {
   'package.json': '{ "name": "sum", "scripts": { "test": "python3 -m unittest tests.test_sum" } }\n',
   Makefile: 'check:\n\tsh verify.sh\n',
 }
+const LINKS = { 'alias.py': 'tests/test_sum.py' }
 
 beforeAll(async () => {
   base = await hearth.create({ rung: 'process', limits: { pids: 64 }, metadata: { suite: SUITE } })
   for (const [path, content] of Object.entries(FILES)) await base.files.write(`${WORKDIR}/${path}`, content)
+  for (const [path, target] of Object.entries(LINKS)) await base.files.symlink(target, `${WORKDIR}/${path}`)
 })
 afterAll(async () => {
   await base.kill()
@@ -58,9 +60,15 @@ const HOSTILE: readonly (Candidate & { readonly name: string })[] = [
   { name: 'hides itself', command: "echo '*' > .gitignore; touch hidden" },
   { name: 'attempt floods', command: 'yes', timeoutMs: 1000 },
   { name: 'attempt never ends', command: 'sleep 600', timeoutMs: 1000 },
+  {
+    name: 'puts a link in the place of the package',
+    command: `printf '{"scripts":{"test":"true"}}' > other.json; ln -sf other.json package.json`,
+  },
+  { name: 'writes a test through a link', command: 'rm alias.py; printf "import unittest\\n" > alias.py' },
   { name: 'attempt leads out', command: 'ln -sf /etc/passwd sum.py' },
 ]
 const CHECKS = {
+  tests: 'python3 -m unittest tests.test_sum',
   package: "$(python3 -c \"import json; print(json.load(open('package.json'))['scripts']['test'])\")",
   verify: 'sh verify.sh',
   make: 'sh -c "$(sed -n 2p Makefile)"',
@@ -80,7 +88,7 @@ describe('a search over hostile candidates', () => {
   })
 
   it('keeps the one that is right', () => {
-    expect(report.base).toMatchObject({ failing: ['make', 'package', 'verify'], flaky: [] })
+    expect(report.base).toMatchObject({ failing: ['make', 'package', 'tests', 'verify'], flaky: [] })
     expect(report.winner?.name).toBe('right')
     expect(report.candidates.filter(({ outcome }) => outcome === 'passed')).toHaveLength(1)
   })
@@ -97,6 +105,10 @@ describe('a search over hostile candidates', () => {
     expect(edits('edits the verify script')).toEqual(['verify.sh'])
     expect(edits('edits the Makefile')).toEqual(['Makefile'])
     expect(edits('edits the script of the package')).toEqual(['package.json'])
+    expect(edits('puts a link in the place of the package')).toEqual(['package.json'])
+    const verdict = (name: string) => report.candidates.find((candidate) => candidate.name === name)?.verdict
+    expect(verdict('puts a link in the place of the package')).toMatchObject({ package: false })
+    expect(verdict('writes a test through a link')).toMatchObject({ tests: false })
     expect(edits('takes the place of the runner')).toContain('unittest.py')
   })
 

@@ -14,7 +14,7 @@ export async function changesBetween(directory: string, base: string, head: stri
 
 const TEST_DIRECTORY = /(^|\/)(tests?|__tests__|specs?|testdata|fixtures|unittest)\//i
 const TEST_NAME =
-  /(^|\/)(test_[^/]*|[^/]*[._-](test|tests|spec)\.[^/]+|conftest\.py|(jest|vitest|pytest|karma|playwright)\.[^/]*|tox\.ini|noxfile\.py|(site|user)customize\.py|unittest\.py|\.mocharc[^/]*|\.npmrc)$/i
+  /(^|\/)(test_[^/]*|[^/]*[._-](test|tests|spec)\.[^/]+|conftest\.py|\.?(jest|vitest|pytest|karma|playwright|ava|cypress|phpunit)\.[^/]*|tox\.ini|noxfile\.py|(site|user)customize\.py|unittest\.(py|cfg)|\.(mocharc|nycrc|taprc)[^/]*|\.rspec|\.npmrc|\.yarnrc(\.yml)?|\.pnpmfile\.c?js|bunfig\.toml|\.cargo\/config(\.toml)?)$/i
 
 /** By the names that test runners look for, and by those that would take a runner's place. */
 export function looksLikeTest(path: string): boolean {

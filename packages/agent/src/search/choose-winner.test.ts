@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { chooseWinner, countVotes, isSettled } from './choose-winner.ts'
 import { guard, pathsOfCommand } from './guarded-paths.ts'
 import { normalisedChange } from './normalised-change.ts'
-import { scriptsOf, withScripts } from './package-scripts.ts'
+import { judgedConfiguration } from './runner-configuration.ts'
 import type { CandidateReport } from './search-types.ts'
 
 const BASE = { passing: ['old'], failing: ['new'], flaky: ['coin'], targets: ['new'] }
@@ -143,13 +143,56 @@ describe('what is judged as it is on the base', () => {
     expect(['src/a.py', 'src/verify.sh', 'cia'].some(guarded)).toBe(false)
   })
 
-  it('are the scripts of a package, and nothing else of it', () => {
-    const scripts = scriptsOf('{"scripts":{"test":"node --test"}}')
-    expect(JSON.parse(withScripts('{"name":"x","scripts":{"test":"true"}}', scripts) ?? '')).toEqual({
-      name: 'x',
-      scripts: { test: 'node --test' },
-    })
-    expect(withScripts('{"scripts":{"test":"node --test"},"name":"y"}', scripts)).toBeNull()
-    expect(withScripts('no JSON', scripts)).toBeNull()
+  it('are what configures a runner, under the names that it has', () => {
+    const guarded = guard([])
+    const names = ['.pytest.ini', 'pytest.toml', '.rspec', 'phpunit.xml', 'bunfig.toml', 'a/.cargo/config.toml']
+    expect(names.filter((name) => !guarded(name))).toEqual([])
+    expect(['cargo/config.toml', 'src/pytests.py', 'java.py'].some(guarded)).toBe(false)
+  })
+
+  const judged = (before: string | null, after: string | null, path = 'package.json') => {
+    const { content, isHeld } = judgedConfiguration(path, before, after)
+    return [content === null || path !== 'package.json' ? content : (JSON.parse(content) as unknown), isHeld]
+  }
+
+  it('are the scripts of a package and what runners read in it, and nothing else of it', () => {
+    const before = '{"scripts":{"test":"node --test"},"jest":{"bail":1}}'
+    const decided = { scripts: { test: 'node --test' }, jest: { bail: 1 } }
+    expect(judged(before, '{"name":"x","scripts":{"test":"true"}}')).toEqual([{ name: 'x', ...decided }, true])
+    expect(judged(before, '{"jest":{"bail":1},"name":"y","scripts":{"test":"node --test"}}')).toEqual([
+      { name: 'y', ...decided },
+      false,
+    ])
+    expect(judged(null, '{"scripts":{"test":"true"}}')).toEqual([{}, true])
+    expect(judged(before, null)).toEqual([null, true])
+    expect(judged('{"name":"x"}', null)).toEqual([null, false])
+    // npm reads what begins with a mark of its encoding.
+    for (const odd of ['no JSON', '[]', '\ufeff{"scripts":{"test":"true"}}'])
+      expect(judged(before, odd)).toEqual([null, true])
+    // Others take the first of two.
+    const twice = judgedConfiguration(
+      'package.json',
+      before,
+      '{"scripts":{"test":"true"},"scripts":{"test":"node --test"}}',
+    )
+    expect(twice.content).not.toContain('true')
+  })
+
+  it('is how Python is tested, wherever it is written', () => {
+    const before = '[project]\nname = "x"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n'
+    const other = before.replace('"x"', '"y"')
+    expect(judged(before, other, 'pyproject.toml')).toEqual([other, false])
+    for (const after of [
+      before.replace('-q', '--collect-only'),
+      `tool.pytest.ini_options.addopts = "--co"\n${before}`,
+      `${before}testpaths = ["none"]\n`,
+      `${before}\n[tool."p\\u0079test".ini_options]\naddopts = "--co"\n`,
+      '',
+      null,
+    ]) {
+      expect(judged(before, after, 'lib/pyproject.toml'), after ?? 'removed').toEqual([null, true])
+    }
+    expect(judged(null, '[tool:pytest]\naddopts = --co\n', 'setup.cfg')).toEqual([null, true])
+    expect(judged(null, '[metadata]\nname = x\n', 'setup.cfg')).toEqual(['[metadata]\nname = x\n', false])
   })
 })

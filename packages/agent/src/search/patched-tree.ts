@@ -11,7 +11,7 @@ import {
   type ChangedEntry,
   type WrittenFile,
 } from '../changes/written-files.ts'
-import { isPackageFile, scriptsOf, withScripts } from './package-scripts.ts'
+import { configuresRunner, judgedConfiguration } from './runner-configuration.ts'
 
 const PATCH_BYTES = 64 * 1024 * 1024
 
@@ -55,14 +55,13 @@ async function readEntries(
   tree: string,
   guard: Guard,
 ): Promise<Pick<PatchedTree, 'written' | 'held'>> {
-  const entries = await changedEntries(directory, base, tree)
-  const isHeld = (path: string): boolean => guard?.(path) === true
-  const held = entries.filter(({ path }) => isHeld(path)).map(({ path }) => path)
   const written: WrittenFile[] = []
-  for (const entry of entries.filter(({ path }) => !isHeld(path))) {
-    const file = await judgedFile(directory, entry, guard !== null)
-    written.push(file.written)
-    if (file.isHeld) held.push(entry.path)
+  const held: string[] = []
+  for (const entry of await changedEntries(directory, base, tree)) {
+    const isHeld = guard?.(entry.path) === true
+    const judged = isHeld ? null : await judgedFile(directory, entry, guard !== null)
+    if (judged === null || judged.isHeld) held.push(entry.path)
+    if (judged !== null && judged.written !== null) written.push(judged.written)
   }
   return { written, held }
 }
@@ -71,12 +70,14 @@ async function judgedFile(
   directory: string,
   entry: ChangedEntry,
   isJudged: boolean,
-): Promise<{ written: WrittenFile; isHeld: boolean }> {
-  const written = await writtenFile(directory, entry)
-  if (!isJudged || !('content' in written) || !isPackageFile(entry.path)) return { written, isHeld: false }
-  // The scripts of a package are how its tests are run: those of the base count, with everything else as it was changed.
-  const before = /^0+$/.test(entry.before) ? '{}' : (await blobContent(directory, entry.before)).toString()
-  const judged = withScripts(Buffer.from(written.content).toString(), scriptsOf(before))
-  if (judged === null) return { written, isHeld: false }
-  return { written: { ...written, content: Buffer.from(judged) }, isHeld: true }
+): Promise<{ written: WrittenFile | null; isHeld: boolean }> {
+  const file = await writtenFile(directory, entry)
+  if (!isJudged || !configuresRunner(entry.path)) return { written: file, isHeld: false }
+  // SAFETY: where a link leads anything may lie.
+  if ('link' in file || entry.wasLink) return { written: null, isHeld: true }
+  const before = /^0+$/.test(entry.before) ? null : (await blobContent(directory, entry.before)).toString()
+  const after = 'removed' in file ? null : Buffer.from(file.content).toString()
+  const { content, isHeld } = judgedConfiguration(entry.path, before, after)
+  if ('removed' in file) return { written: isHeld ? null : file, isHeld }
+  return { written: content === null ? null : { ...file, content: Buffer.from(content) }, isHeld }
 }
