@@ -37,6 +37,11 @@ const within: readonly (readonly [child: Policy, parent: Policy, why: string])[]
     'a smaller network',
   ],
   [{ allow: ['a.test'], deny: ['a.test'] }, {}, 'what it allows it denies'],
+  [
+    { mode: 'audit', allow: [{ name: 'a.test', ports: [80, 443], paths: ['/a'] }], deny: ['a.test'] },
+    { mode: 'audit', deny: ['a.test'] },
+    'a name that an audit denies is denied at all ports',
+  ],
 ]
 
 const beyond: readonly (readonly [child: Policy, parent: Policy, excess: string])[] = [
@@ -68,6 +73,7 @@ const beyond: readonly (readonly [child: Policy, parent: Policy, excess: string]
   ],
   [{ mode: 'audit' }, { allow: ['*.test'] }, 'mode audit'],
   [{ mode: 'audit' }, { mode: 'audit', deny: ['a.test'] }, 'a.test:443'],
+  [{ allow: ['a.test:22'] }, { mode: 'audit', deny: ['a.test'] }, 'a.test:22'],
   [{ allow: ['a.test'] }, { allow: ['a.test'], budgets: { connections: 5 } }, 'any number of connections'],
   [
     { allow: [{ name: 'a.test', addresses: ['10.0.0.0/8'] }] },

@@ -113,7 +113,11 @@ function unusedPort(named: readonly number[]): number {
 
 function atPort({ audit, allow, deny }: NamedRules, port: number): NamedRules {
   const covers = (rule: Rule): boolean => portsOf(rule).includes(port)
-  return { audit, allow: allow.filter(covers), deny: deny.filter(covers) }
+  const allowing = allow.filter(covers)
+  // Where an audit alone would let it pass, a name that is denied without ports is denied at all of them.
+  const anyPort = audit && allowing.length === 0
+  const denying = deny.filter((rule) => covers(rule) || (anyPort && rule.ports === undefined && isWhole(rule)))
+  return { audit, allow: allowing, deny: denying }
 }
 
 function isReachable({ audit, allow, deny }: NamedRules): boolean {
