@@ -229,6 +229,26 @@ describe('placeholders', () => {
   })
 })
 
+describe('of a secret its placeholder', () => {
+  it.each([
+    ['3f2b8c1a-9d4e-4f6a-8b7c-1234567890ab', ''],
+    ['correct-horse-battery-staple-of-a-long-passphrase', ''],
+    ['Ab3-x9_Qkk2-lMnOp_qrsTuVwXyZ0123456789AbCdEfGh', ''],
+    ['abc_Qkk2lMnOpqrsTuVwXyZ0123456789AbCdEf-GhIjKl', ''],
+    ['!x#9$aB&c*Z{q}7~|t?R<m>K^e@w!x#9$aB&c*Z{q}7~|t', ''],
+    ['sk-ant-api03-Ab3-x9_Qkk2-lMnOp_qrsTuVwXyZ0123456789', 'sk-ant-api03-'],
+    ['github_pat_11ABCDEFG0Ab3x9_Qkk2lMnOpqrsTuVwXyZ012345', 'github_pat_'],
+    ['acme_v1_Qkk2lMnOpqrsTuVwXyZ0123456789AbCdEf', 'acme_v1_'],
+  ])('%s tells nothing but its kind: %j', (secret, kind) => {
+    const made = Array.from({ length: 64 }, () => newPlaceholder(secret))
+    for (const one of made) expect(one.startsWith(kind)).toBe(true)
+    const kept = Array.from(secret.slice(kind.length), (character, at) =>
+      made.every((one) => one.charAt(kind.length + at) === character) ? character : '',
+    )
+    expect(kept.join('')).toMatch(/^[-_.:=]*$/)
+  })
+})
+
 describe('names of headers', () => {
   it.each(encodings.slice(0, 2).concat(encodings.filter(([name]) => /base64|hexa/.test(name))))(
     'the name of a header that holds it in %s is found, though it has lost its case',
