@@ -1,3 +1,5 @@
+import { globMatches } from './glob.ts'
+
 /**
  * The path of a request target as rules see it, without the query. Null when two readers could understand it differently: escapes of
  * unreserved characters, dots, slashes and backslashes, empty or dotted parts, control characters. Such a request is refused where paths matter.
@@ -19,24 +21,19 @@ function isDots(part: string): boolean {
 
 /** `*` is one part of the path, or a piece of one; `**` at the end is everything below. */
 export function pathMatches(pattern: string, path: string): boolean {
-  return expressionOf(pattern).test(path)
+  const below = pattern.endsWith('**')
+  // What is below begins in the part where `**` stands: that part may go on, and others may follow.
+  const wanted = (below ? pattern.slice(0, -1) : pattern).split('/')
+  const parts = path.split('/')
+  if (below ? parts.length < wanted.length : parts.length !== wanted.length) return false
+  return wanted.every((part, index) => globMatches(part, parts[index] ?? ''))
 }
 
 /** The same for what is denied: many servers take `/Admin` for `/admin`. */
 export function pathMatchesAnyCase(pattern: string, path: string): boolean {
-  return expressionOf(inSmallLetters(pattern)).test(inSmallLetters(path))
+  return pathMatches(inSmallLetters(pattern), inSmallLetters(path))
 }
 
 function inSmallLetters(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
-}
-
-function expressionOf(pattern: string): RegExp {
-  const below = pattern.endsWith('**')
-  const source = (below ? pattern.slice(0, -2) : pattern).split('*').map(escapeForExpression).join('[^/]*')
-  return new RegExp(`^${source}${below ? '.*' : ''}$`, 'u')
-}
-
-function escapeForExpression(text: string): string {
-  return text.replaceAll(/[\\^$.|?+()[\]{}/]/g, String.raw`\$&`)
 }

@@ -141,6 +141,29 @@ describe('paths', () => {
     expect(pathMatches('/a.b', '/axb')).toBe(false)
     expect(pathMatches('/x-*', '/x-1')).toBe(true)
   })
+
+  it('patterns say the same as expressions, which take too long', () => {
+    const part = fc
+      .array(fc.constantFrom('a', 'b', '*'), { maxLength: 5 })
+      .map((some) => some.join('').replaceAll('**', '*'))
+    const pattern = fc
+      .tuple(fc.array(part, { minLength: 1, maxLength: 4 }), fc.boolean())
+      .map(([parts, below]) => `/${parts.join('/').replace(/\*$/, '')}${below ? '**' : ''}`)
+    fc.assert(
+      fc.property(pattern, fc.stringMatching(/^(\/[ab]{0,4}){1,5}$/), (text, path) => {
+        const source = text.replace(/\*\*$/, '.#').replaceAll('*', '[^/]*').replaceAll('.#', '.*')
+        expect(pathMatches(text, path)).toBe(new RegExp(`^${source}$`).test(path))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('no pattern and no path make the gateway stand still', () => {
+    const started = performance.now()
+    expect(pathMatches(`/${'*a'.repeat(500)}b`, `/${'a'.repeat(60_000)}`)).toBe(false)
+    expect(pathMatches(`/*${'a'.repeat(1000)}b*c`, `/${'a'.repeat(60_000)}`)).toBe(false)
+    expect(performance.now() - started).toBeLessThan(1000)
+  })
 })
 
 describe('a policy', () => {

@@ -1,5 +1,6 @@
 import type { HearthError } from '@hearth/contract'
 import { refuse } from '../http/refusal.ts'
+import { globMatches } from '../policy/glob.ts'
 
 /** What a push asks for, as far as it has been read. */
 export type PushCommands =
@@ -26,7 +27,7 @@ export class PushRefusedError extends Error {
 /** Reads the list of changes that stands before the objects of a push. */
 export function readPushCommands(bytes: Buffer): PushCommands {
   const refs: string[] = []
-  let capabilities: readonly string[] = []
+  const capabilities: string[] = []
   let at = 0
   for (;;) {
     if (bytes.length < at + 4) return { kind: 'incomplete' }
@@ -38,8 +39,9 @@ export function readPushCommands(bytes: Buffer): PushCommands {
     const line = bytes.toString('latin1', at + 4, at + length)
     at += length
     if (line.startsWith('shallow ')) continue
-    const [command = '', given] = line.split('\0')
-    if (given !== undefined) capabilities = given.trim().split(' ')
+    const [command = '', ...given] = line.split('\0')
+    // Git heeds those of every line, with any white space between them.
+    capabilities.push(...given.flatMap((some) => some.split(/\s+/)).filter((one) => one !== ''))
     const [before = '', after = '', ref = '', ...more] = command.replace(/\n$/, '').split(' ')
     if (!ID.test(before) || !ID.test(after) || ref === '' || more.length > 0) {
       throw refuse('malformed', 'the push holds something else than changes of branches')
@@ -53,10 +55,11 @@ export function checkPush(
   { refs, capabilities }: PushCommands & { kind: 'commands' },
   branches: readonly string[],
 ): void {
-  const patterns = branches.map((branch) => new RegExp(`^${branch.split('*').map(literal).join('.*')}$`))
   const allowed = (ref: string): boolean =>
-    ref.startsWith('refs/heads/') && patterns.some((pattern) => pattern.test(ref.slice('refs/heads/'.length)))
-  if (capabilities.includes('push-options')) {
+    ref.startsWith('refs/heads/') &&
+    isPlain(ref) &&
+    branches.some((branch) => globMatches(branch, ref.slice('refs/heads/'.length)))
+  if (capabilities.some((capability) => /^push-options(=|$)/.test(capability))) {
     const message = `the secret may push to ${branches.join(', ')} alone, without options (git push -o), which can change more than that`
     const reasons = refs.map((ref): [string, string] => [ref, 'options not allowed'])
     throw new PushRefusedError(refuse('branch_not_allowed', message), report(reasons, message, capabilities))
@@ -90,6 +93,7 @@ function packet(text: string): Buffer {
   return Buffer.from(`${(text.length + 4).toString(16).padStart(4, '0')}${text}`, 'latin1')
 }
 
-function literal(text: string): string {
-  return text.replaceAll(/[\\^$.|?+()[\]{}/]/g, String.raw`\$&`)
+/** A server that resolved `..` or knew other ends of a line would change another branch than the one that is named. */
+function isPlain(ref: string): boolean {
+  return /^[\x21-\x7e\x80-\xff]+$/.test(ref) && ref.split('/').every((part) => !/^\.{0,2}$/.test(part))
 }

@@ -150,6 +150,36 @@ describe('the changes of a push', () => {
     else expect(() => checkPush(commands, branches)).toThrow(PushRefusedError)
   })
 
+  it.each([
+    [' report-status push-options', ''],
+    ['', ' push-options'],
+    [' report-status\tpush-options', ''],
+    [' report-status push-options=1', ''],
+    [' report-status\0push-options', ''],
+  ])('options are refused wherever git would heed them: %j, then %j', (...capabilities) => {
+    const lines = capabilities.map((some, index) => line(`${id} ${id} refs/heads/a${index}\0${some}`))
+    const commands = readPushCommands(Buffer.from(`${lines.join('')}0000`))
+    if (commands.kind !== 'commands') throw new Error('incomplete')
+    expect(() => checkPush(commands, ['*'])).toThrow(/without options/)
+  })
+
+  it.each(['a/../main', 'a/./b', 'a//b', 'a\tb', 'a\nb', 'a/'])(
+    'no name that two servers could read differently: %j',
+    (name) => {
+      const commands = readPushCommands(push([`refs/heads/${name}`]))
+      if (commands.kind !== 'commands') throw new Error('incomplete')
+      expect(() => checkPush(commands, ['*'])).toThrow(PushRefusedError)
+    },
+  )
+
+  it('no pattern and no name make the gateway stand still', () => {
+    const commands = readPushCommands(push([`refs/heads/${'a'.repeat(60_000)}`]))
+    if (commands.kind !== 'commands') throw new Error('incomplete')
+    const started = performance.now()
+    expect(() => checkPush(commands, [`${'*a'.repeat(100)}b`])).toThrow(PushRefusedError)
+    expect(performance.now() - started).toBeLessThan(1000)
+  })
+
   function quietly(work: () => unknown): void {
     try {
       work()
