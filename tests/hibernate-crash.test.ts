@@ -17,6 +17,7 @@ const MOMENTS: Readonly<
   Record<'hibernate' | 'wake', Readonly<Record<string, (directory: string, home: string) => boolean>>>
 > = {
   hibernate: {
+    'its group of quotas is noted': (_directory, home) => list(`${home}/store/groups`).length > 0,
     'it is paused': (directory) => existsSync(`${directory}/paused`),
     'its snapshot is whole': (_directory, home) =>
       snapshotsIn(home).some((path) => existsSync(`${path}/manifest.json`)),
@@ -61,12 +62,10 @@ describe.skipIf(!root).each(rungs)('a sandbox that sleeps, on $rung', (step) => 
 
   const nothingLeft = async (hearth: Hearth): Promise<void> => {
     await hearth.sweep({ graceMs: 0 })
-    expect([list(`${home}/sandboxes`), snapshots(), list(`${home}/store/areas`), list(`${home}/ids`)]).toEqual([
-      [],
-      [],
-      [],
-      [],
-    ])
+    const left = ['sandboxes', 'store/snapshots', 'store/areas', 'store/groups', 'ids']
+    expect(left.flatMap((name) => list(join(home, name)).map((entry) => `${name}/${entry}`))).toEqual([])
+    const quotas = execFileSync('btrfs', ['qgroup', 'show', join(home, 'store')], { encoding: 'utf8' })
+    expect(quotas.split('\n').filter((line) => line.startsWith('1/'))).toEqual([])
   }
 
   for (const what of ['hibernate', 'wake'] as const) {

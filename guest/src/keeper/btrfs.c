@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "btrfs.h"
+#include "btrfs-groups.h"
 #include "text-file.h"
 #include "numbers.h"
 #include <fcntl.h>
@@ -66,7 +67,7 @@ struct file_system_arguments {
 _Static_assert(sizeof(struct volume_arguments) == 4096 && sizeof(struct volume_arguments_2) == 4096, "as the kernel has it");
 _Static_assert(sizeof(struct lookup_arguments) == 4096 && sizeof(struct file_system_arguments) == 1024, "as the kernel has it");
 
-static int open_directory(const char *path, const char *what, struct failure *failure) {
+int btrfs_open(const char *path, const char *what, struct failure *failure) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) fail_with(failure, errno, "%s %s", what, path);
   return fd;
@@ -87,10 +88,10 @@ static int open_parent(const char *path, char *name, size_t size, const char *wh
   name[length - start] = 0;
   memcpy(parent, path, start);
   parent[start] = 0;
-  return open_directory(start == 0 ? "." : parent, what, failure);
+  return btrfs_open(start == 0 ? "." : parent, what, failure);
 }
 
-static bool finish(int fd, int result, const char *what, const char *path, struct failure *failure) {
+bool btrfs_finish(int fd, int result, const char *what, const char *path, struct failure *failure) {
   int number = errno;
   close(fd);
   return result >= 0 || fail_with(failure, number, "%s %s", what, path);
@@ -105,14 +106,14 @@ bool btrfs_create_subvolume(const char *path, struct failure *failure) {
   struct volume_arguments arguments = {0};
   int parent = open_parent(path, arguments.name, NAME_MAX + 1, "subvolume-create", failure);
   if (parent < 0) return false;
-  return finish(parent, ioctl(parent, CALL_SUBVOLUME_CREATE, &arguments), "subvolume-create", path, failure);
+  return btrfs_finish(parent, ioctl(parent, CALL_SUBVOLUME_CREATE, &arguments), "subvolume-create", path, failure);
 }
 
 bool btrfs_delete_subvolume(const char *path, struct failure *failure) {
   struct volume_arguments arguments = {0};
   int parent = open_parent(path, arguments.name, NAME_MAX + 1, "subvolume-delete", failure);
   if (parent < 0) return false;
-  return finish(parent, ioctl(parent, CALL_SUBVOLUME_DELETE, &arguments), "subvolume-delete", path, failure);
+  return btrfs_finish(parent, ioctl(parent, CALL_SUBVOLUME_DELETE, &arguments), "subvolume-delete", path, failure);
 }
 
 bool btrfs_delete_subvolume_at(int parent, const char *name) {
@@ -126,7 +127,7 @@ bool btrfs_snapshot(const char *source, const char *target, bool read_only, stru
   struct volume_arguments_2 arguments = {.flags = read_only ? BTRFS_READ_ONLY : 0};
   int parent = open_parent(target, arguments.name, NAME_MAX + 1, "snapshot", failure);
   if (parent < 0) return false;
-  int from = open_directory(source, "snapshot", failure);
+  int from = btrfs_open(source, "snapshot", failure);
   if (from < 0) {
     close(parent);
     return false;
@@ -136,11 +137,11 @@ bool btrfs_snapshot(const char *source, const char *target, bool read_only, stru
   int number = errno;
   close(from);
   errno = number;
-  return finish(parent, result, "snapshot", target, failure);
+  return btrfs_finish(parent, result, "snapshot", target, failure);
 }
 
 bool btrfs_enable_quota(const char *mount, struct failure *failure) {
-  int fd = open_directory(mount, "quota-enable", failure);
+  int fd = btrfs_open(mount, "quota-enable", failure);
   if (fd < 0) return false;
   struct quota_arguments simple = {.command = BTRFS_QUOTA_ENABLE_SIMPLE};
   struct quota_arguments full = {.command = BTRFS_QUOTA_ENABLE};
@@ -150,15 +151,15 @@ bool btrfs_enable_quota(const char *mount, struct failure *failure) {
   if (result != 0 && errno == EEXIST) result = 0;
   // Limits that are set while the first scan goes on are not enforced. Simple quotas have none.
   if (result == 0 && ioctl(fd, CALL_RESCAN_WAIT) != 0 && errno != EINVAL) result = -1;
-  return finish(fd, result, "quota-enable", mount, failure);
+  return btrfs_finish(fd, result, "quota-enable", mount, failure);
 }
 
 bool btrfs_limit(const char *path, uint64_t bytes, struct failure *failure) {
-  int fd = open_directory(path, "limit", failure);
+  int fd = btrfs_open(path, "limit", failure);
   if (fd < 0) return false;
   // Group 0 stands for that of the descriptor's own subvolume. All ones take a limit away.
   struct limit_arguments arguments = {.flags = BTRFS_LIMIT_REFERENCED, .max_referenced = bytes ? bytes : UINT64_MAX};
-  return finish(fd, ioctl(fd, CALL_LIMIT, &arguments), "limit", path, failure);
+  return btrfs_finish(fd, ioctl(fd, CALL_LIMIT, &arguments), "limit", path, failure);
 }
 
 bool btrfs_clone(const char *source, const char *target, uint64_t bytes, struct failure *failure) {
@@ -180,38 +181,51 @@ static void quota_directory(const struct file_system_arguments *info, char *path
   snprintf(path, size, "/sys/fs/btrfs/%s/qgroups", id);
 }
 
-bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure) {
-  int fd = open_directory(path, "usage", failure);
-  if (fd < 0) return false;
-  struct lookup_arguments lookup = {.object = BTRFS_ROOT_INODE};
+bool btrfs_find_quotas(int fd, const char *path, struct btrfs_quotas *quotas, struct failure *failure) {
   struct file_system_arguments info = {0};
-  int result = ioctl(fd, CALL_LOOKUP, &lookup);
-  if (result == 0) result = ioctl(fd, CALL_FILE_SYSTEM, &info);
-  if (!finish(fd, result, "usage", path, failure)) return false;
-  char directory[64], file[128], text[32];
-  quota_directory(&info, directory, sizeof directory);
-  snprintf(file, sizeof file, "%s/0_%llu/referenced", directory, (unsigned long long)lookup.tree);
-  if (text_file_get(file, text, sizeof text) < 0) return fail_with(failure, errno, "usage %s: quotas are off", path);
-  text[strcspn(text, "\n")] = 0;
-  return parse_number(text, 10, UINT64_MAX, bytes) || fail_with(failure, EIO, "usage %s: %s", path, text);
+  struct lookup_arguments lookup = {.object = BTRFS_ROOT_INODE};
+  if (ioctl(fd, CALL_LOOKUP, &lookup) != 0 || ioctl(fd, CALL_FILE_SYSTEM, &info) != 0) return fail_with(failure, errno, "quotas %s", path);
+  quota_directory(&info, quotas->directory, sizeof quotas->directory);
+  quotas->subvolume = lookup.tree;
+  quotas->simple = btrfs_quota_says(quotas, "mode", 's');
+  return true;
 }
 
-// Whether a file of one character, which older kernels may lack, says this one.
-static bool says(const char *directory, const char *name, char what) {
+bool btrfs_quota_says(const struct btrfs_quotas *quotas, const char *name, char what) {
   char file[128], text[8];
-  snprintf(file, sizeof file, "%s/%s", directory, name);
+  snprintf(file, sizeof file, "%s/%s", quotas->directory, name);
   return text_file_get(file, text, sizeof text) > 0 && text[0] == what;
 }
 
-bool btrfs_quota_state(const char *path, const char **state, struct failure *failure) {
-  int fd = open_directory(path, "quota", failure);
+bool btrfs_group_bytes(const struct btrfs_quotas *quotas, unsigned level, uint64_t number, uint64_t *bytes) {
+  char file[128], text[32];
+  snprintf(file, sizeof file, "%s/%u_%llu/referenced", quotas->directory, level, (unsigned long long)number);
+  if (text_file_get(file, text, sizeof text) < 0) return false;
+  text[strcspn(text, "\n")] = 0;
+  errno = EIO;
+  return parse_number(text, 10, UINT64_MAX, bytes);
+}
+
+bool btrfs_usage(const char *path, uint64_t group, uint64_t *bytes, struct failure *failure) {
+  int fd = btrfs_open(path, "usage", failure);
   if (fd < 0) return false;
-  struct file_system_arguments info = {0};
-  if (!finish(fd, ioctl(fd, CALL_FILE_SYSTEM, &info), "quota", path, failure)) return false;
-  char directory[64];
-  quota_directory(&info, directory, sizeof directory);
-  bool on = access(directory, F_OK) == 0 && !says(directory, "enabled", '0');
-  *state = !on ? "off" : says(directory, "inconsistent", '1') ? "inconsistent" : "on";
+  struct btrfs_quotas quotas;
+  bool found = btrfs_find_quotas(fd, path, &quotas, failure);
+  close(fd);
+  if (!found) return false;
+  if (group != 0 && quotas.simple && btrfs_group_bytes(&quotas, 1, group, bytes)) return true;
+  return btrfs_group_bytes(&quotas, 0, quotas.subvolume, bytes) || fail_with(failure, errno, "usage %s: quotas are off", path);
+}
+
+bool btrfs_quota_state(const char *path, const char **state, struct failure *failure) {
+  int fd = btrfs_open(path, "quota", failure);
+  if (fd < 0) return false;
+  struct btrfs_quotas quotas;
+  bool found = btrfs_find_quotas(fd, path, &quotas, failure);
+  close(fd);
+  if (!found) return false;
+  bool on = access(quotas.directory, F_OK) == 0 && !btrfs_quota_says(&quotas, "enabled", '0');
+  *state = !on ? "off" : btrfs_quota_says(&quotas, "inconsistent", '1') ? "inconsistent" : "on";
   return true;
 }
 
@@ -227,7 +241,7 @@ bool btrfs_make_in_place_file(const char *path, struct failure *failure) {
   }
   flags |= FLAG_NOCOW;
   if (result == 0) result = ioctl(fd, CALL_SET_FLAGS, &flags);
-  return finish(fd, result, "in-place-file", path, failure);
+  return btrfs_finish(fd, result, "in-place-file", path, failure);
 }
 
 static bool is_subvolume(const char *path) {

@@ -22,7 +22,8 @@ bool btrfs_make_in_place_file(const char *path, struct failure *failure);
 
 // 0 takes the limit away.
 bool btrfs_limit(const char *path, uint64_t bytes, struct failure *failure);
-bool btrfs_usage(const char *path, uint64_t *bytes, struct failure *failure);
+// Of the group of this number where there is one, else of the subvolume alone. 0: no group.
+bool btrfs_usage(const char *path, uint64_t group, uint64_t *bytes, struct failure *failure);
 
 // A writable snapshot with a limit of its own (0: none). When the limit cannot be set the snapshot is taken away again.
 bool btrfs_clone(const char *source, const char *target, uint64_t bytes, struct failure *failure);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "steps.h"
 #include "btrfs.h"
+#include "btrfs-groups.h"
 #include "clone-file.h"
 #include "mounts.h"
 #include "numbers.h"
@@ -124,6 +125,22 @@ static bool run_clone(struct step_context *context, char *const *arguments) {
   return btrfs_clone(arguments[0], arguments[1], bytes, context->failure);
 }
 
+static bool parse_group(char *const *arguments, uint64_t *group, uint64_t *bytes) {
+  return parse_number(arguments[1], 10, ((uint64_t)1 << 48) - 1, group) && parse_number(arguments[2], 10, UINT64_MAX, bytes);
+}
+
+static bool check_group(char *const *arguments, bool can_map) {
+  (void)can_map;
+  uint64_t group, bytes;
+  return parse_group(arguments, &group, &bytes);
+}
+
+static bool run_group(struct step_context *context, char *const *arguments) {
+  uint64_t group, bytes = 0;
+  parse_group(arguments, &group, &bytes);
+  return btrfs_group_join(arguments[0], group, bytes, context->failure);
+}
+
 // Everybody may read from it who can come to it.
 static bool run_fifo(struct step_context *context, char *const *arguments) {
   return mkfifo(arguments[0], 0644) == 0 || fail_with(context->failure, errno, "fifo %s", arguments[0]);
@@ -172,6 +189,7 @@ static const struct operation OPERATIONS[] = {
     {"subvolume", 2, false, check_subvolume, run_subvolume},
     {"copy", 2, false, NULL, run_copy},
     {"clone", 3, false, check_clone, run_clone},
+    {"group", 3, false, check_group, run_group},
     {"fifo", 1, false, NULL, run_fifo},
     {"bind", 3, true, check_bind, run_bind},
     {"overlay", 5, true, check_overlay, run_overlay},

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "store.h"
 #include "btrfs.h"
+#include "btrfs-groups.h"
 #include "numbers.h"
 #include "store-trees.h"
 #include "tree-record.h"
@@ -18,14 +19,22 @@ static bool do_create(char **arguments, struct failure *failure) { return btrfs_
 
 static bool do_delete(char **arguments, struct failure *failure) { return btrfs_delete_subvolume(arguments[0], failure); }
 
+// A number that is no argument stands for none.
+static bool parse_group(const char *text, uint64_t *group, struct failure *failure) {
+  *group = 0;
+  return !text || parse_number(text, 10, ((uint64_t)1 << 48) - 1, group) || fail_with(failure, EINVAL, "%s is no group", text);
+}
+
 static bool do_snapshot(char **arguments, struct failure *failure) {
   bool read_only = arguments[2] && strcmp(arguments[2], "ro") == 0;
+  uint64_t group;
   if (arguments[2] && !read_only) return fail_with(failure, EINVAL, "snapshot: %s is unknown", arguments[2]);
+  if (!parse_group(arguments[2] ? arguments[3] : NULL, &group, failure)) return false;
   if (!btrfs_snapshot(arguments[0], arguments[1], read_only, failure)) return false;
   // What the source had written is counted when a transaction ends, and the snapshot has just ended one.
   struct failure ignored;
   uint64_t bytes;
-  fprintf(result, "%llu\n", btrfs_usage(arguments[0], &bytes, &ignored) ? (unsigned long long)bytes : 0ull);
+  fprintf(result, "%llu\n", btrfs_usage(arguments[0], group, &bytes, &ignored) ? (unsigned long long)bytes : 0ull);
   return true;
 }
 
@@ -72,11 +81,27 @@ static bool do_limit(char **arguments, struct failure *failure) {
 }
 
 static bool do_usage(char **arguments, struct failure *failure) {
-  uint64_t bytes;
-  if (!btrfs_usage(arguments[0], &bytes, failure)) return false;
+  uint64_t bytes, group;
+  if (!parse_group(arguments[1], &group, failure) || !btrfs_usage(arguments[0], group, &bytes, failure)) return false;
   fprintf(result, "%llu\n", (unsigned long long)bytes);
   return true;
 }
+
+static bool do_group_join(char **arguments, struct failure *failure) {
+  uint64_t group, bytes;
+  if (!parse_group(arguments[1], &group, failure)) return false;
+  if (!parse_number(arguments[2], 10, UINT64_MAX, &bytes)) return fail_with(failure, EINVAL, "group-join: %s is no number", arguments[2]);
+  return btrfs_group_join(arguments[0], group, bytes, failure);
+}
+
+static bool do_group_remove(char **arguments, struct failure *failure) {
+  uint64_t group;
+  return parse_group(arguments[1], &group, failure) && btrfs_group_remove(arguments[0], group, failure);
+}
+
+static bool do_groups_tidy(char **arguments, struct failure *failure) { return btrfs_groups_tidy(arguments[0], failure); }
+
+static bool do_reclaim(char **arguments, struct failure *failure) { return btrfs_reclaim(arguments[0], failure); }
 
 static bool do_sync(char **arguments, struct failure *failure) {
   int fd = open(arguments[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -104,7 +129,7 @@ static const struct {
 } OPERATIONS[] = {
     {"subvolume-create", 1, 1, do_create, "PATH"},
     {"subvolume-delete", 1, 1, do_delete, "PATH"},
-    {"snapshot", 2, 3, do_snapshot, "SOURCE TARGET [ro]"},
+    {"snapshot", 2, 4, do_snapshot, "SOURCE TARGET [ro [GROUP]]"},
     {"clone", 3, 3, do_clone, "SOURCE TARGET BYTES"},
     {"copy", 4, 4, do_copy, "PROCESS SOURCE TARGET IDS"},
     {"remove", 1, 1, do_remove, "PATH"},
@@ -115,7 +140,11 @@ static const struct {
     {"quota", 1, 1, do_quota_state, "PATH"},
     {"in-place-file", 1, 1, do_in_place_file, "PATH"},
     {"limit", 2, 2, do_limit, "PATH BYTES"},
-    {"usage", 1, 1, do_usage, "PATH"},
+    {"usage", 1, 2, do_usage, "PATH [GROUP]"},
+    {"group-join", 3, 3, do_group_join, "PATH GROUP BYTES"},
+    {"group-remove", 2, 2, do_group_remove, "PATH GROUP"},
+    {"groups-tidy", 1, 1, do_groups_tidy, "PATH"},
+    {"reclaim", 1, 1, do_reclaim, "PATH"},
     {"statfs", 1, 1, do_statfs, "PATH"},
     {"sync", 1, 1, do_sync, "PATH"},
 };

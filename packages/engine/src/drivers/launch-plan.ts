@@ -4,6 +4,7 @@ export type Step =
   | { readonly kind: 'chown'; readonly path: string; readonly uid: number; readonly gid: number }
   | { readonly kind: 'subvolume'; readonly path: string; readonly limitBytes: number }
   | { readonly kind: 'clone'; readonly source: string; readonly path: string; readonly limitBytes: number }
+  | { readonly kind: 'group'; readonly path: string; readonly group: string; readonly limitBytes: number }
   | { readonly kind: 'copy'; readonly source: string; readonly path: string }
   | { readonly kind: 'fifo'; readonly path: string }
   | {

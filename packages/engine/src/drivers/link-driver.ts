@@ -21,7 +21,7 @@ import { ClaimableMachine } from './claimable-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { greet } from './greet-machine.ts'
 import { incompatibleMemory } from './incompatible-memory.ts'
-import type { LaunchPlan } from './launch-plan.ts'
+import type { LaunchPlan, Step } from './launch-plan.ts'
 import { MachineHandle } from './machine-handle.ts'
 import type { MachinePlace } from './machine-place.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
@@ -137,7 +137,7 @@ export class LinkDriver implements Driver {
     const from = memorySource(request)
     if (ahead !== null && from !== null && memory?.ahead !== undefined) {
       const claim = await memory.ahead.planClaim({ ...input, from }, this.#services)
-      const steps = [...disk.steps, ...claim.steps]
+      const steps = around(disk, claim.steps)
       await claimOnKeeper(keeper, request.directory, { ...claim, steps }, limits(claim))
       return true
     }
@@ -145,7 +145,7 @@ export class LinkDriver implements Driver {
       from === null || memory === undefined
         ? await this.#runtime.plan(input, this.#services)
         : await memory.planRestore({ ...input, from }, this.#services)
-    await launchOnKeeper(keeper, request.directory, { ...plan, steps: [...disk.steps, ...plan.steps] }, limits(plan))
+    await launchOnKeeper(keeper, request.directory, { ...plan, steps: around(disk, plan.steps) }, limits(plan))
     return plan.restored ?? from !== null
   }
 
@@ -292,4 +292,8 @@ function endOf(directory: string, onProblem: OnProblem): LinkEnd | null {
 /** The snapshot whose processes go on in the new machine; null when there is none, or it has only files. */
 function memorySource({ from }: LaunchRequest): StoredSnapshot | null {
   return from === null || from.manifest.memory === null ? null : from
+}
+
+function around({ steps, lastSteps = [] }: DiskArea, planned: readonly Step[]): Step[] {
+  return [...steps, ...planned, ...lastSteps]
 }

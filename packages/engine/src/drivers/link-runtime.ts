@@ -16,6 +16,8 @@ export interface DiskArea {
   /** `quota`: a btrfs subvolume with a limit. `memory`: a tmpfs of that size, visible only behind the steps. `none`: unlimited. */
   readonly kind: 'quota' | 'memory' | 'none'
   readonly steps: readonly Step[]
+  /** Done when the root of the sandbox is made, before anything runs in it. */
+  readonly lastSteps?: readonly Step[]
   /** Directories of snapshots that its root shows below the area and above the template, the topmost first. */
   readonly layers: readonly string[]
 }

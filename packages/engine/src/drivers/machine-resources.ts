@@ -5,7 +5,7 @@ import { HearthError, type SandboxId } from '@hearth/contract'
 import { z } from 'zod'
 import type { Cgroups } from '../host/cgroups.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
-import { clearDirectory } from '../sandbox/sandbox-record.ts'
+import { clearDirectory, isAsleep } from '../sandbox/sandbox-record.ts'
 import type { AreaPlace, DiskAreas } from '../store/disk-area.ts'
 
 /** What the host holds for one machine. Written down before the launch, so that it can be freed after any crash. */
@@ -72,5 +72,6 @@ export async function freeResources(
     await services.disks.remove(resources.disk)
     if (resources.idBase !== null) await services.ids.free(resources.idBase, id)
   }
+  if (!isAsleep(directory)) await services.disks.forget(id)
   await clearDirectory(directory)
 }

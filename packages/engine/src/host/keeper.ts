@@ -77,6 +77,8 @@ function stepWords(step: Step): string[] {
       return ['subvolume', step.path, String(step.limitBytes)]
     case 'clone':
       return ['clone', step.source, step.path, String(step.limitBytes)]
+    case 'group':
+      return ['group', step.path, step.group, String(step.limitBytes)]
     case 'copy':
       return ['copy', step.source, step.path]
     case 'fifo':

@@ -17,6 +17,7 @@ import { inBackground, type OnProblem } from '../host/in-background.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { layerSnapshot } from '../store/layers.ts'
 import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
+import { layersBelow } from '../store/snapshot-store.ts'
 import { syncSnapshot } from '../store/sync-snapshot.ts'
 import type { Capturable } from './captures.ts'
 import { withMemory, type Basis } from './create-from.ts'
@@ -73,7 +74,8 @@ export class Sleepers {
     const directory = this.#directory(sandbox.id)
     const id = newSnapshotId()
     this.#fallingAsleep.add(sandbox.id)
-    let asleep: UnownedRecord | null = null
+    let asleep = null as UnownedRecord | null
+    const before = sandbox.record.liesOn
     try {
       const { memory: kept, reason } = await sandbox.sleep(async (capture) => {
         try {
@@ -87,6 +89,7 @@ export class Sleepers {
       })
       // It sleeps by now: what cannot be removed is removed before it wakes, and is no failure of the hibernation.
       await inBackground(`removing what ${sandbox.id} does not sleep in`, () => clearDirectory(directory), onProblem)
+      if (before !== null && asleep?.liesOn === null) await this.#releaseEarlier(before)
       await this.#makeSpare(sandbox, id)
       return memoryOutcome(kept, reason)
     } finally {
@@ -94,6 +97,12 @@ export class Sleepers {
       if (asleep !== null) await this.#disown(directory, asleep)
       this.#fallingAsleep.delete(sandbox.id)
     }
+  }
+
+  /** What it slept in before is a part of what it sleeps in now. */
+  async #releaseEarlier(earlier: SnapshotId): Promise<void> {
+    const release = (): Promise<void> => this.#parts.snapshots.released(earlier, null)
+    await inBackground('removing what a sandbox slept in before', release, this.#parts.onProblem)
   }
 
   /** Where that cannot be written down it is for this process alone to wake. */
@@ -117,12 +126,15 @@ export class Sleepers {
     const directory = this.#directory(sandbox.id)
     writeRecord(directory, { ...sandbox.record, sleep: { snapshot: id, memory: false, reason: null } })
     const about = { kind: 'hibernation', name: null, metadata: {} } as const
+    const { limits } = sandbox.info
+    await (await this.#parts.services()).disks.keepCounting(sandbox.id, limits.diskBytes)
     const draft = await snapshots.draft({ record: sandbox.record, capture }, memory, about, { id })
     const stored = await snapshots.commit(draft)
     await syncSnapshot(stored.directory, stored.manifest)
     const { record } = sandbox
     const info = { ...record.info, state: 'hibernated' } as const
-    const asleep = { ...record, info, sleep: { snapshot: id, ...draft.captured.outcome } }
+    const liesOn = layersBelow(stored.manifest).find((below) => below === record.liesOn) ?? null
+    const asleep = { ...record, info, liesOn, sleep: { snapshot: id, ...draft.captured.outcome } }
     // From here on it sleeps, whatever becomes of its machine.
     writeDurably(directory, asleep)
     return asleep
@@ -184,9 +196,15 @@ export class Sleepers {
     const awake = { ...record, sleep: null, liesOn: lies ? id : null }
     writeRecord(directory, awake)
     const { snapshots } = this.#parts
-    if (!lies) this.#later(() => snapshots.released(id, null))
+    if (!lies) this.#later(() => this.#releaseSlept(id))
     else if (manifest.memory !== null) this.#later(() => snapshots.keepFiles(id))
     return awake
+  }
+
+  /** What it removes now that it is awake makes room for it only when nothing holds that any more. */
+  async #releaseSlept(id: SnapshotId): Promise<void> {
+    await this.#parts.snapshots.released(id, null)
+    await (await this.#parts.services()).disks.reclaim()
   }
 
   /** Its first command has the processor before. */

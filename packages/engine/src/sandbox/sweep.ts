@@ -10,6 +10,7 @@ import { isReserved } from '../host/id-ranges.ts'
 import { endKeeper, readKeeper } from '../host/keeper-process.ts'
 import { isAlive } from '../host/process-identity.ts'
 import { sweepClones } from '../store/clone-stock.ts'
+import { groupsDirectory } from '../store/sleep-groups.ts'
 import { findRecord, isAsleep, readRecord, sleeps, type SandboxRecord } from './sandbox-record.ts'
 import { sweepPool } from '../pool/sweep-pool.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -46,11 +47,13 @@ export async function sweep(
   // In this order: a machine goes from the pool to the sandboxes, and is seen in one of them.
   const kept = new Set([...waiting, ...(await list(paths.sandboxes))])
   await sweepAreas(paths, services, kept, isOld, each)
+  await sweepGroups(paths, services, kept, isOld, each)
   await each('copies of snapshots', () => sweepClones(paths))
   await each('trial machines', () => sweepTrials(paths.cache))
   await each('ranges of ids', () => sweepIds(paths, kept, isOld))
   await each('cgroups', () => sweepCgroups(services, isOld))
   await each('snapshots', () => snapshots.collect(options.graceMs ?? GRACE_MS))
+  await each('counts of quotas', () => services.disks.tidy())
 }
 
 /** One leftover that cannot be removed is told, and keeps no other. */
@@ -59,6 +62,7 @@ type Each = (what: string, work: () => Promise<unknown>) => Promise<void>
 /** Ends it, if it lives, and frees what the host holds for it. */
 export async function removeSandbox(id: SandboxId, directory: string, services: LinkServices): Promise<void> {
   await freeMachine(id, directory, services)
+  await services.disks.forget(id)
   await rm(directory, { recursive: true, force: true })
 }
 
@@ -126,6 +130,21 @@ async function sweepAreas(
     const path = join(areas, name)
     if (kept.has(name) || !(await isOld(path))) continue
     await each(`area ${name}`, () => services.disks.remove({ path, kind: 'quota' }))
+  }
+}
+
+async function sweepGroups(
+  paths: HostPaths,
+  services: LinkServices,
+  kept: ReadonlySet<string>,
+  isOld: IsOld,
+  each: Each,
+): Promise<void> {
+  const directory = groupsDirectory(paths)
+  for (const name of await list(directory)) {
+    const id = sandboxIdSchema.safeParse(name).data
+    if (id === undefined || kept.has(name) || !(await isOld(join(directory, name)))) continue
+    await each(`group of quotas of ${name}`, () => services.disks.forget(id))
   }
 }
 

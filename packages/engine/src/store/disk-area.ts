@@ -1,7 +1,8 @@
 import { existsSync, renameSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { SandboxId } from '@hearth/contract'
+import type { Step } from '../drivers/launch-plan.ts'
 import type { DiskArea } from '../drivers/link-runtime.ts'
 import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
@@ -11,8 +12,12 @@ import { layersOf, layerSnapshot, MAXIMUM_LAYERS } from './layers.ts'
 import { captureLayer } from './live-layer.ts'
 import { openStore } from './disk-store.ts'
 import type { CapturedDisk, StoredSnapshot } from './snapshot-manifest.ts'
+import { groupOf, groupOfArea, SleepGroups, WAKE_ROOM_BYTES } from './sleep-groups.ts'
 import { runStore } from './store-helper.ts'
 import { Remembered } from '../host/remembered.ts'
+
+/** The least size of a tmpfs: none at all would mean no limit. */
+const PAGE_BYTES = 4096
 
 /** Where the writable bytes of a sandbox lie. Written down with what the host holds for it. */
 export type AreaPlace = Pick<DiskArea, 'path' | 'kind' | 'layers'>
@@ -34,6 +39,7 @@ export class DiskAreas {
   readonly #paths: HostPaths
   readonly #facts: HostFacts
   readonly #stock: CloneStock
+  readonly #groups: SleepGroups
   readonly #kind = new Remembered(() => this.#findKind())
 
   /** `spares`: how many copies of a snapshot's files are made ahead of the next sandboxes. */
@@ -41,6 +47,7 @@ export class DiskAreas {
     this.#paths = paths
     this.#facts = facts
     this.#stock = new CloneStock(paths, spares, onProblem)
+    this.#groups = new SleepGroups(paths)
   }
 
   kind(): Promise<'quota' | 'memory'> {
@@ -53,7 +60,10 @@ export class DiskAreas {
     return 'quota'
   }
 
-  /** The area of a new sandbox: empty, or with the files of a snapshot. The limit is about what this sandbox writes itself. */
+  /**
+   * The area of a new sandbox: empty, or with the files of a snapshot; that of one that sleeps has those of its own. The limit is about what this
+   * sandbox writes itself, before it slept too.
+   */
   async area(
     id: SandboxId,
     directory: string,
@@ -68,23 +78,42 @@ export class DiskAreas {
     // Seen only inside the keeper's mount namespace: it vanishes with the sandbox.
     const path = join(directory, 'disk')
     await mkdir(path, { mode: 0o711 })
-    const steps = [{ kind: 'tmpfs', target: path, data: `size=${limitBytes},mode=0711` } as const]
+    const left = Math.max(PAGE_BYTES, limitBytes - writtenAsleep(from))
+    const steps = [{ kind: 'tmpfs', target: path, data: `size=${left},mode=0711` } as const]
     return { path, kind: 'memory', steps, layers }
   }
 
   #subvolumeArea(id: SandboxId, limitBytes: number, from: StoredSnapshot | null): DiskArea {
     const path = join(this.#paths.store, 'areas', id)
+    const { begin, end } = this.#groupSteps(id, path, limitBytes, from)
+    const area = { path, kind: 'quota', lastSteps: end } as const
     if (from?.manifest.disk.kind === 'subvolume') {
       const made =
         (from.manifest.kind === 'snapshot' && this.#stock.take(from, limitBytes, path)) ||
         (from.manifest.kind === 'hibernation' && takeSpare(sparePath(from, limitBytes), path))
-      if (made) return { path, kind: 'quota', steps: [], layers: [] }
+      if (made) return { ...area, steps: begin, layers: [] }
       const source = from.still ?? diskOf(from)
-      return { path, kind: 'quota', steps: [{ kind: 'clone', source, path, limitBytes }], layers: [] }
+      return { ...area, steps: [{ kind: 'clone', source, path, limitBytes }, ...begin], layers: [] }
     }
     // One that was copied, by another host or before this one had its btrfs, lies below a new area.
     const layers = from === null ? [] : layersOf(from, this.#paths)
-    return { path, kind: 'quota', steps: [{ kind: 'subvolume', path, limitBytes }], layers }
+    return { ...area, steps: [{ kind: 'subvolume', path, limitBytes }, ...begin], layers }
+  }
+
+  /**
+   * What it wrote before it slept counts too; one that has used up its limit gets room for what its root is made with, and only for that. The
+   * size of an image is its limit, and needs no group.
+   */
+  #groupSteps(
+    id: SandboxId,
+    path: string,
+    limitBytes: number,
+    from: StoredSnapshot | null,
+  ): Record<'begin' | 'end', Step[]> {
+    if (from?.manifest.kind !== 'hibernation' || limitBytes === 0) return { begin: [], end: [] }
+    this.#groups.note(id)
+    const step = { kind: 'group', path, group: groupOf(id) } as const
+    return { begin: [{ ...step, limitBytes: limitBytes + WAKE_ROOM_BYTES }], end: [{ ...step, limitBytes }] }
   }
 
   async #imageArea(id: SandboxId, directory: string, from: StoredSnapshot | null, quota: boolean): Promise<DiskArea> {
@@ -107,7 +136,9 @@ export class DiskAreas {
     const cloned = place.kind === 'quota' && place.layers.length + 1 < MAXIMUM_LAYERS
     if (!cloned) return await captureLayer(this.#paths, place, idBase, target)
     // One process for both: a machine may stand still for it.
-    const diskBytes = Number(await runStore(this.#paths.guest, 'snapshot', place.path, target, 'ro'))
+    const diskBytes = Number(
+      await runStore(this.#paths.guest, 'snapshot', place.path, target, 'ro', groupOfArea(basename(place.path))),
+    )
     const disk: CapturedDisk =
       place.layers.length === 0 ? { kind: 'subvolume' } : { kind: 'layer', layers: place.layers.map(layerSnapshot) }
     return { disk, diskBytes }
@@ -119,13 +150,35 @@ export class DiskAreas {
     if (existsSync(path)) await this.remove({ path, kind: 'quota' })
   }
 
+  /** Before a sandbox that falls asleep loses its area: what it has written goes on counting. */
+  async keepCounting(id: SandboxId, limitBytes: number): Promise<void> {
+    const path = join(this.#paths.store, 'areas', id)
+    if ((await this.kind()) === 'quota' && isLimited(path)) await this.#groups.join(id, path, limitBytes)
+  }
+
   /** Makes the files of a sandbox that sleeps in this snapshot, ahead of its wake, which waits for little else as long. */
   async spare(snapshot: StoredSnapshot, limitBytes: number): Promise<void> {
     const source = diskOf(snapshot)
     if (snapshot.manifest.disk.kind !== 'subvolume') return
-    // What is no overlay is an image, whose size is its limit.
-    const limit = existsSync(join(source, 'upper')) ? limitBytes : 0
-    await runStore(this.#paths.guest, 'clone', source, sparePath(snapshot, limit), String(limit))
+    const limit = isLimited(source) ? limitBytes : 0
+    const spare = sparePath(snapshot, limit)
+    await runStore(this.#paths.guest, 'clone', source, spare, String(limit))
+    if (limit !== 0) await this.#groups.join(snapshot.manifest.info.sandbox, spare, limit)
+  }
+
+  /** Has the blocks of removed areas and snapshots given back now, which btrfs does within half a minute: a limit may count them. */
+  async reclaim(): Promise<void> {
+    if ((await this.kind()) === 'quota') await runStore(this.#paths.guest, 'reclaim', this.#paths.store)
+  }
+
+  /** Forgets what a sandbox that is gone has written. */
+  async forget(id: SandboxId): Promise<void> {
+    await this.#groups.remove(id)
+  }
+
+  /** Removes what the quotas keep of areas and snapshots that are gone. */
+  async tidy(): Promise<void> {
+    if ((await this.kind()) === 'quota') await runStore(this.#paths.guest, 'groups-tidy', this.#paths.store)
   }
 
   /** Writes out what is in memory alone, which a capture would do. */
@@ -146,7 +199,7 @@ export class DiskAreas {
   /** Bytes that the sandbox holds of its limit; null where only the guest can tell. */
   async usedBytes(place: Pick<AreaPlace, 'path' | 'kind'>): Promise<number | null> {
     if (place.kind !== 'quota') return null
-    return Number(await runStore(this.#paths.guest, 'usage', place.path))
+    return Number(await runStore(this.#paths.guest, 'usage', place.path, groupOfArea(basename(place.path))))
   }
 
   async remove(place: Pick<AreaPlace, 'path' | 'kind'>): Promise<void> {
@@ -171,6 +224,16 @@ function takeSpare(spare: string, target: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
     throw error
   }
+}
+
+/** What a sandbox that wakes has written already, and lies below what it writes from now on. */
+function writtenAsleep(from: StoredSnapshot | null): number {
+  return from?.manifest.kind === 'hibernation' ? from.manifest.info.diskBytes : 0
+}
+
+/** What is no overlay is an image, whose size is its limit. */
+function isLimited(area: string): boolean {
+  return existsSync(join(area, 'upper'))
 }
 
 function diskOf(snapshot: StoredSnapshot): string {

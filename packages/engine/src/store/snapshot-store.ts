@@ -226,6 +226,6 @@ export class SnapshotStore {
   }
 }
 
-function layersBelow(manifest: SnapshotManifest): readonly SnapshotId[] {
+export function layersBelow(manifest: SnapshotManifest): readonly SnapshotId[] {
   return manifest.disk.kind === 'layer' ? manifest.disk.layers : []
 }

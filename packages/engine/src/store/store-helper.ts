@@ -9,7 +9,16 @@ const execute = promisify(execFile)
 const FULL = new Set([28, 122])
 
 /** Short ones that change nothing in the process that does them. */
-const SERVED = new Set(['subvolume-create', 'subvolume-delete', 'snapshot', 'clone', 'limit', 'usage'])
+const SERVED = new Set([
+  'subvolume-create',
+  'subvolume-delete',
+  'snapshot',
+  'clone',
+  'limit',
+  'usage',
+  'group-join',
+  'group-remove',
+])
 
 /**
  * Does one operation of the guest program's `store` mode and gives what it printed. Throws `store_full`, or `internal` with its message. A process
