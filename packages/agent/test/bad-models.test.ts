@@ -21,6 +21,43 @@ describe('a model that', () => {
     expect(observations(events)[1]).toMatch(/the input of edit is wrong: path: .*old_string/)
   })
 
+  it('nests its arguments without end', async () => {
+    const raw = `{"command": ${'['.repeat(500)}${']'.repeat(500)}}`
+    const { result, events } = await live(() => ({ calls: [{ tool: 'bash', raw }] }))
+    expect(result).toMatchObject({ reason: 'malformed_calls', diff: { files: [] } })
+    expect(observations(events)[0]).toBe('the arguments have more than 64 levels; nothing was done')
+  })
+
+  it('calls what no tool can be named, in half characters, is understood by its provider the next time', async () => {
+    const half = '\ud83d'
+    for (const protocol of ['anthropic', 'responses', 'chat'] as const) {
+      const { result, events } = await live(
+        ({ observations: { length } }) =>
+          length === 0
+            ? { text: `so ${half}`, calls: [{ tool: 'functions.bash', input: { [half]: half } }] }
+            : length === 1
+              ? { text: ' ', ...call('bash?', {}) }
+              : length === 2
+                ? bash(`printf 'x%s' "$(printf '\\360\\237\\230\\200%.0s' $(seq 9000))" | tee faces`)
+                : SUBMIT,
+        { protocol },
+      )
+      expect(result, protocol).toMatchObject({ reason: 'submitted', steps: 4 })
+      expect(observations(events)[2]).toMatch(/characters left out/)
+    }
+  })
+
+  it('thinks and says nothing, or nothing but blanks', async () => {
+    for (const silence of [{ thinking: 'I should ...', cutOff: true }, { text: ' \n' }, {}]) {
+      const { result, events } = await live(
+        ({ users }) => (users.length < 3 ? silence : call('write', { path: 'file', content: String(users.length) })),
+        { budget: { steps: 3 } },
+      )
+      expect(result).toMatchObject({ reason: 'steps', steps: 3, diff: { files: [{ path: 'file' }] } })
+      expect(events.filter(({ type }) => type === 'model_failed')).toEqual([])
+    }
+  })
+
   it('makes hundreds of calls at once', async () => {
     const many = Array.from({ length: 300 }, (_, index) => ({
       tool: 'bash',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { SharedBudget } from '../src/index.ts'
 import type { ModelProgram } from './support/model-program.ts'
 import { WORKDIR } from './support/repository.ts'
 import { bash, changedFiles, live, SUBMIT } from './support/zoo.ts'
@@ -64,6 +65,21 @@ describe('a provider that', () => {
     })
     expect(result).toMatchObject({ reason: 'model_failed', steps: 1, diff: { available: true } })
     expect(server.requests).toHaveLength(4)
+  })
+
+  it('breaks off what is paid for is not asked again when that has used the budget up', async () => {
+    const say = { text: 'x'.repeat(30_000) }
+    const { result, events } = await live(() => ({ disconnect: 'midway', say }), { budget: { tokens: 6000 } })
+    expect(result).toMatchObject({ reason: 'tokens', steps: 1, diff: { files: [] } })
+    expect(events.filter(({ type }) => type === 'model_failed')).toMatchObject([{ retryInMs: null }])
+  })
+
+  it('breaks off what several pay for is not asked again either', async () => {
+    const shared = new SharedBudget({ steps: 100, tokens: 6000, dollars: null, wallTimeMs: 3_600_000 })
+    const say = { text: 'x'.repeat(30_000) }
+    const { result } = await live(() => ({ disconnect: 'midway', say }), { shared })
+    expect(result).toMatchObject({ reason: 'tokens', steps: 1 })
+    expect(shared.spent.tokens).toBe(result.tokens)
   })
 
   it('does not count has its tokens counted by their length', async () => {

@@ -1,5 +1,5 @@
 import type { BudgetLimits, StopReason } from '@hearth/contract'
-import { outputAllowance } from '../budget/budget.ts'
+import { exhausted, outputAllowance } from '../budget/budget.ts'
 import type { Reservation, Use } from '../budget/shared-budget.ts'
 import { NO_USAGE, type Model, type ModelReply, type ToolCall, type Usage } from '../models/model.ts'
 import { ModelFailure } from '../models/model-failure.ts'
@@ -17,6 +17,8 @@ const OUTPUT_TOKENS = 16_384
 const LARGEST_OUTPUT = 0.25
 /** Calls in one reply; a model that makes more is told to take fewer. */
 const MOST_CALLS = 32
+/** Of the arguments of a call. */
+const MOST_LEVELS = 64
 
 export interface Asking {
   readonly model: Model
@@ -36,7 +38,7 @@ export async function askModel(asking: Asking): Promise<Stop | null> {
   const reserved = await reserve(asking, mostOutput)
   if (typeof reserved === 'string') return { reason: reserved, detail: usedUp(reserved) }
   using _reserved = reserved
-  let lost: Use = { tokens: 0, dollars: 0 }
+  let lost = NOTHING
   await recorder.record({ type: 'model_called', turn: recorder.state.replies })
   try {
     const reply = await withRetries(
@@ -46,10 +48,11 @@ export async function askModel(asking: Asking): Promise<Stop | null> {
       async ({ kind, message, usage }, delayMs) => {
         const failed = { type: 'model_failed' as const, kind, message, retryInMs: delayMs }
         if (usage === null) return await recorder.record(failed)
-        const dollars = dollarsOf(asking, usage)
-        lost = { tokens: lost.tokens + tokensOf(usage), dollars: lost.dollars + dollars }
-        await recorder.record({ ...failed, usage, dollars })
+        const used = useOf(asking, usage)
+        lost = plus(lost, used)
+        await recorder.record({ ...failed, usage, dollars: used.dollars })
       },
+      ({ usage }) => !isUsedUp(asking, usage === null ? NOTHING : useOf(asking, usage), lost),
     )
     await recordReply(asking, reply, reserved, lost)
     return null
@@ -57,6 +60,8 @@ export async function askModel(asking: Asking): Promise<Stop | null> {
     reserved?.end(lost)
     if (!(error instanceof ModelFailure)) throw error
     if (error.kind === 'overflow') return await shorten(asking, error)
+    // What comes next says which part of the budget it is.
+    if (error.retryable && isUsedUp(asking, NOTHING, NOTHING)) return null
     return { reason: 'model_failed', detail: `${error.kind}: ${error.message}` }
   }
 }
@@ -73,6 +78,31 @@ async function callOnce(asking: Asking, maxOutputTokens: number): Promise<ModelR
     signal,
     ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   })
+}
+
+const NOTHING: Use = { tokens: 0, dollars: 0 }
+
+/**
+ * Whether what was lost with replies that broke off has used the budget up: then no further call is made for this one. `latest` is not written down
+ * yet, and `lost` not yet taken from the budget that is shared.
+ */
+function isUsedUp({ recorder, limits, options }: Asking, latest: Use, lost: Use): boolean {
+  const own = { limits, ...plus(recorder.state.spentAt(Date.now()), latest) }
+  const shared = (options.shared?.chain ?? []).map((each) => ({
+    limits: each.limits,
+    ...plus(each.spent, plus(lost, latest)),
+  }))
+  // Calls that are made again are one step, which is taken already; the time ends the call by itself.
+  const taken = { steps: 0, wallTimeMs: 0 }
+  return [own, ...shared].some((each) => exhausted(each.limits, { ...each, ...taken }) !== null)
+}
+
+function plus(one: Use, other: Use): Use {
+  return { tokens: one.tokens + other.tokens, dollars: one.dollars + other.dollars }
+}
+
+function useOf(asking: Asking, usage: Usage): Use {
+  return { tokens: tokensOf(usage), dollars: dollarsOf(asking, usage) }
 }
 
 function priceFor({ model, options }: Asking): Price | null {
@@ -112,10 +142,10 @@ async function reserve(asking: Asking, outputTokens: number): Promise<Reserved> 
 
 /** The reply counts from here on: its calls are run by whoever has the log. */
 async function recordReply(asking: Asking, reply: ModelReply, reserved: Reservation | null, lost: Use): Promise<void> {
-  const dollars = dollarsOf(asking, reply.usage)
+  const used = useOf(asking, reply.usage)
   // It has been used, whether it can be written down or not.
-  reserved?.end({ tokens: lost.tokens + tokensOf(reply.usage), dollars: lost.dollars + dollars })
-  const calls = distinct(reply.calls.slice(0, MOST_CALLS))
+  reserved?.end(plus(lost, used))
+  const calls = distinct(reply.calls.slice(0, MOST_CALLS).map(shallow))
   const untouched = calls === reply.calls || calls.every((call, index) => call === reply.calls[index])
   const whole = untouched && calls.length === reply.calls.length
   await asking.recorder.record({
@@ -124,10 +154,21 @@ async function recordReply(asking: Asking, reply: ModelReply, reserved: Reservat
     calls: [...calls],
     finish: reply.finish,
     usage: reply.usage,
-    dollars,
+    dollars: used.dollars,
     // What the provider would get back must say the same as what was written down.
     ...(whole && reply.replay !== undefined ? { replay: reply.replay } : {}),
   })
+}
+
+/** SAFETY: whoever goes through the input one level after the other, as all do that write it down, would come to the end of the stack. */
+function shallow(call: ToolCall): ToolCall {
+  if (!isDeeper(call.input, MOST_LEVELS)) return call
+  return { id: call.id, name: call.name, input: {}, malformed: `the arguments have more than ${MOST_LEVELS} levels` }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1))
 }
 
 /** SAFETY: answers are matched to calls by their identifiers, which the model chooses. */

@@ -12,11 +12,12 @@ import {
   type ToolSet,
 } from 'ai'
 import type { Finish } from '@hearth/contract'
+import { acceptable, acceptableReply } from './acceptable.ts'
 import { ModelFailure } from './model-failure.ts'
 import { NO_USAGE, type Message, type Model, type ModelReply, type ModelRequest } from './model.ts'
 import type { ToolCall, ToolDescription, Usage } from './model.ts'
 
-// The one file that knows the `ai` package.
+// The one file that knows what the `ai` package does.
 
 /** A reply of more is cut off: no honest one comes near it, and a server that never ends must not fill the memory. */
 const REPLY_CHARACTERS = 4 * 1024 * 1024
@@ -59,8 +60,8 @@ async function callModel(model: LanguageModel, request: ModelRequest): Promise<M
   const overlong = new AbortController()
   const result = streamText({
     model,
-    instructions: request.system,
-    messages: request.messages.map(toModelMessage).map(markForCache),
+    instructions: request.system.toWellFormed(),
+    messages: acceptable(request.messages.map(toModelMessage)).map(markForCache),
     tools: toToolSet(request.tools),
     maxOutputTokens: request.maxOutputTokens,
     ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
@@ -154,9 +155,8 @@ function toModelMessage(message: Message): ModelMessage {
     }))
     return { role: 'tool', content }
   }
-  if (Array.isArray(message.replay) && message.replay.length > 0) {
-    return { role: 'assistant', content: message.replay } as ModelMessage
-  }
+  const replay = Array.isArray(message.replay) ? acceptableReply(message.replay) : []
+  if (replay.length > 0) return { role: 'assistant', content: replay }
   const calls = message.calls.map((call) => ({
     type: 'tool-call' as const,
     toolCallId: call.id,
@@ -164,7 +164,8 @@ function toModelMessage(message: Message): ModelMessage {
     input: typeof call.input === 'object' ? call.input : {},
   }))
   // Providers refuse a message without any content.
-  const text = message.text === '' && calls.length === 0 ? '(no answer)' : message.text
+  const said = message.text.trim() === '' ? '' : message.text
+  const text = said === '' && calls.length === 0 ? '(no answer)' : said
   return { role: 'assistant', content: [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...calls] }
 }
 

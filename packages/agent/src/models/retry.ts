@@ -24,6 +24,7 @@ export async function withRetries<Result>(
   options: RetryOptions,
   signal: AbortSignal,
   failed: (failure: ModelFailure, delayMs: number | null) => Promise<void>,
+  mayGoOn: (failure: ModelFailure) => boolean = () => true,
 ): Promise<Result> {
   const limits = { ...DEFAULTS, ...options }
   for (let attempt = 1; ; attempt++) {
@@ -31,7 +32,8 @@ export async function withRetries<Result>(
       return await call()
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error
-      const delayMs = attempt < limits.attempts ? delayAfter(error, attempt, limits) : null
+      const isLast = attempt >= limits.attempts || !mayGoOn(error)
+      const delayMs = isLast ? null : delayAfter(error, attempt, limits)
       await failed(error, delayMs)
       if (delayMs === null) throw error
       await sleep(delayMs, undefined, { signal })

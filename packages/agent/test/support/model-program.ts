@@ -1,5 +1,7 @@
 /** What a program says next, in the terms of no protocol. */
 export interface Say {
+  /** What it thinks before it says anything, where the protocol has that. */
+  readonly thinking?: string
   readonly text?: string
   readonly calls?: readonly SaidCall[]
   readonly inputTokens?: number

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { openModel, type Model } from '../../src/index.ts'
 import type { Fault, ModelProgram, Turn } from './model-program.ts'
 import { PROTOCOLS, type Body, type Protocol, type StreamEvent } from './protocols.ts'
+import { refusalOf } from './refusals.ts'
 import { WHOLE_REPLIES } from './whole-replies.ts'
 
 /** A server on loopback that speaks the protocols of the providers as a program tells it to. */
@@ -54,7 +55,8 @@ export class ModelServer implements AsyncDisposable {
     const [name, protocol] = named as [keyof typeof PROTOCOLS, Protocol]
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Body
     const serial = this.requests.push(body)
-    const turn = this.#program(protocol.view(body, serial - 1))
+    const refusal = refusalOf(body)
+    const turn = refusal === null ? this.#program(protocol.view(body, serial - 1)) : { status: 400, message: refusal }
     if (isFault(turn)) return await fail(turn, protocol, response, serial)
     if (body['stream'] !== true) return json(response, WHOLE_REPLIES[name](turn, serial))
     send(response, protocol.stream(turn, serial))

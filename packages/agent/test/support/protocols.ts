@@ -81,6 +81,11 @@ const anthropic: Protocol = {
       for (const delta of deltas) events.push(named({ type: 'content_block_delta', index, delta }))
       events.push(named({ type: 'content_block_stop', index: index++ }))
     }
+    if (say.thinking !== undefined)
+      block({ type: 'thinking', thinking: '', signature: '' }, [
+        { type: 'thinking_delta', thinking: say.thinking },
+        { type: 'signature_delta', signature: 'signed' },
+      ])
     if (say.text !== undefined)
       block(
         { type: 'text', text: '' },

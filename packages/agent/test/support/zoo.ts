@@ -17,6 +17,7 @@ interface Lived {
 }
 
 interface Surroundings extends Partial<AgentOptions> {
+  readonly protocol?: Parameters<ModelServer['model']>[0]
   readonly contextTokens?: number
   readonly look?: (lived: Lived) => Promise<void>
   readonly during?: (event: AgentEvent, sandbox: Sandbox) => void
@@ -30,7 +31,7 @@ export async function live(program: ModelProgram, surroundings: Surroundings = {
 }
 
 async function liveOnce(program: ModelProgram, surroundings: Surroundings): Promise<Lived> {
-  const { contextTokens, look, during, ...options } = surroundings
+  const { protocol = 'anthropic', contextTokens, look, during, ...options } = surroundings
   await using server = await ModelServer.start(program)
   await using sandbox = await hearth.create({ rung: 'process' })
   await makeRepository(sandbox)
@@ -39,7 +40,7 @@ async function liveOnce(program: ModelProgram, surroundings: Surroundings): Prom
     sandbox,
     workdir: WORKDIR,
     task: 'Fix the bug.',
-    model: await server.model('anthropic', contextTokens),
+    model: await server.model(protocol, contextTokens),
     retries: { firstDelayMs: 5, longestDelayMs: 20 },
     onEvent: (event) => {
       events.push(event)
