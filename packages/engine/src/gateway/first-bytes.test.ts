@@ -1,6 +1,6 @@
 import { duplexPair } from 'node:stream'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { readOpening } from './first-bytes.ts'
+import { firstLineWatch, readOpening } from './first-bytes.ts'
 
 const never = Promise.withResolvers<never>().promise
 
@@ -60,8 +60,32 @@ describe('the first bytes', () => {
     expect(await readOpening(silent, never)).toEqual({ kind: 'nothing' })
   })
 
-  test('a request line without an end is none', async () => {
-    expect(await openingOf(`GET /${'a'.repeat(20_000)}`)).toBe('other')
+  test.each([
+    ['a request line', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: other.test\r\n\r\n`],
+    ['one of a proxy', `POST http://other.test/${'a'.repeat(20_000)}`],
+    ['empty lines', `${'\r\n'.repeat(8191)}GET / HTTP/1.1\r\n`],
+    ['more of them', `${'\n'.repeat(20_000)}`],
+  ])('%s that nobody would see the end of is not passed on unread', async (_what, text) => {
+    expect(['malformed', 'http']).toContain(await openingOf(text))
+    expect(['malformed', 'http']).toContain(await openingOf(text.slice(0, 3), text.slice(3, 9), text.slice(9)))
+    for (const pieces of [[text], [text.slice(0, 3), text.slice(3, 16_384), text.slice(16_384)]]) {
+      const found = vi.fn()
+      const watch = firstLineWatch(found)
+      for (const piece of pieces) watch(Buffer.from(piece))
+      expect(found).toHaveBeenCalledOnce()
+    }
+  })
+
+  test.each([
+    `${'a'.repeat(20_000)}`,
+    `{"a": "${'/'.repeat(20_000)}`,
+    `set key ${'a'.repeat(20_000)}`,
+    '\0'.repeat(20_000),
+  ])('what is long and no request is passed on', async (text) => {
+    expect(await openingOf(text)).toBe('other')
+    const found = vi.fn()
+    firstLineWatch(found)(Buffer.from(text))
+    expect(found).not.toHaveBeenCalled()
   })
 
   test('a server that speaks first is not waited for', async () => {

@@ -82,27 +82,33 @@ function classify(bytes: Buffer): Opening | null {
 const METHODS = [...HTTP_METHODS, 'TRACE', 'CONNECT', 'PRI'] as const
 
 function classifyText(bytes: Buffer): Opening | null {
-  const line = firstLine(bytes)
-  if (line !== null) return isRequestLine(line) ? { kind: 'http' } : { kind: 'other' }
+  const judged = judgeLine(bytes)
+  if (judged === 'request') return { kind: 'http' }
+  if (judged === 'endless') return { kind: 'malformed' }
+  if (judged === 'none') return { kind: 'other' }
   const word = textOf(bytes).split(/[ \t]/, 1)[0]?.toUpperCase() ?? ''
-  return METHODS.some((method) => method.startsWith(word)) && bytes.length < FIRST_LINE_BYTES ? null : { kind: 'other' }
+  return METHODS.some((method) => method.startsWith(word)) ? null : { kind: 'other' }
+}
+
+/** The first line, after empty ones; null while it may go on. One that is `endless` may be a request, whose end and host nobody here has seen. */
+function judgeLine(bytes: Buffer): 'request' | 'endless' | 'none' | null {
+  if (emptyLines(bytes) >= FIRST_LINE_BYTES) return 'endless'
+  const text = textOf(bytes)
+  const end = text.indexOf('\n')
+  if (end >= 0) return /[ \t]HTTP\/\d/i.test(text.slice(0, end)) ? 'request' : 'none'
+  if (text.length < FIRST_LINE_BYTES) return null
+  return /^[!#$%&'*+.^_`|~0-9a-z-]{1,64}[ \t]+(\/|\*|[a-z][a-z0-9+.-]*:)/i.test(text) ? 'endless' : 'none'
 }
 
 function textOf(bytes: Buffer): string {
-  return bytes
-    .subarray(0, FIRST_LINE_BYTES)
-    .toString('latin1')
-    .replace(/^[\r\n]+/, '')
+  const from = emptyLines(bytes)
+  return bytes.toString('latin1', from, from + FIRST_LINE_BYTES)
 }
 
-function firstLine(bytes: Buffer): string | null {
-  const text = textOf(bytes)
-  const end = text.indexOf('\n')
-  return end < 0 ? null : text.slice(0, end)
-}
-
-function isRequestLine(line: string): boolean {
-  return /[ \t]HTTP\/\d/i.test(line)
+/** How many bytes of them stand before everything else. */
+function emptyLines(bytes: Buffer): number {
+  const first = bytes.findIndex((byte) => byte !== 0x0d && byte !== 0x0a)
+  return first < 0 ? bytes.length : first
 }
 
 /**
@@ -114,9 +120,9 @@ export function firstLineWatch(found: () => void): (chunk: Uint8Array) => void {
   return (chunk) => {
     if (seen === null) return
     seen = Buffer.concat([seen, chunk])
-    const line = firstLine(seen)
-    if (line === null && seen.length < FIRST_LINE_BYTES) return
+    const judged = judgeLine(seen)
+    if (judged === null) return
     seen = null
-    if (line !== null && isRequestLine(line)) found()
+    if (judged !== 'none') found()
   }
 }
