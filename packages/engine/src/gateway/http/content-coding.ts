@@ -77,7 +77,27 @@ export class Decoded extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#decoder ??= this.#start(chunk)
-    this.#decoder.write(chunk, (error) => done(error ?? null))
+    const decoder = this.#decoder
+    const before = decoder.bytesWritten
+    // A decoder that has come to the end of what was packed takes nothing more, and does not say so otherwise.
+    const ended = (): void => {
+      this.#decoder = null
+      this.#goOn(chunk.subarray(decoder.bytesWritten - before), chunk.length, done)
+    }
+    decoder.once('end', ended)
+    decoder.write(chunk, (error) => {
+      // Afterwards it says that it was given up.
+      if (this.#decoder !== decoder) return
+      decoder.off('end', ended)
+      done(error ?? null)
+    })
+  }
+
+  /** Behind one frame of zstd there may be another. All else that follows an end could be read by somebody and was searched by nobody. */
+  #goOn(rest: Buffer, of: number, done: TransformCallback): void {
+    if (rest.length === 0) done()
+    else if (this.#coding === 'zstd' && rest.length < of) this._transform(rest, 'binary', done)
+    else done(new Error(`there is something behind the end of what is packed as ${this.#coding}`))
   }
 
   override _flush(done: TransformCallback): void {

@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { gzipSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
 import { PlaceholderWatch } from '../secrets/placeholder-watch.ts'
 import { Decoded } from './content-coding.ts'
 import { lookInto } from './encoded-body.ts'
@@ -31,4 +31,47 @@ test('an answer that turns out to be broken after nobody reads it any more ends 
   decoded.write('this is not packed')
   while (!decoded.destroyed) await sleep(1)
   expect(decoded.errored).toBeInstanceOf(Error)
+})
+
+const PACKINGS = {
+  gzip: gzipSync,
+  br: brotliCompressSync,
+  zstd: zstdCompressSync,
+  deflate: deflateSync,
+  'raw deflate': deflateRawSync,
+} as const
+
+/** What comes out, or that it fails. It must do one of them. */
+async function unpacked(packing: keyof typeof PACKINGS, ...parts: readonly Buffer[]): Promise<string> {
+  const decoded = Readable.from(parts).pipe(new Decoded(packing.replace('raw ', '')))
+  const text = decoded.toArray().then(
+    (some: Buffer[]) => Buffer.concat(some).toString(),
+    () => 'fails',
+  )
+  return await Promise.race([text, sleep(5000, 'hangs')])
+}
+
+describe.each(Object.keys(PACKINGS) as (keyof typeof PACKINGS)[])('%s, and something behind its end', (packing) => {
+  const pack = PACKINGS[packing]
+  const both = Buffer.concat([pack('one, '), pack('two')])
+  const ways: readonly (readonly [how: string, parts: (bytes: Buffer) => readonly Buffer[]])[] = [
+    ['at once', (bytes) => [bytes]],
+    ['cut at the end', (bytes) => [bytes.subarray(0, pack('one, ').length), bytes.subarray(pack('one, ').length)]],
+    ['byte by byte', (bytes) => Array.from(bytes, (byte) => Buffer.of(byte))],
+  ]
+  const isMany = packing === 'gzip' || packing === 'zstd'
+
+  test.each(ways)('the same again, %s', async (_how, parts) => {
+    expect(await unpacked(packing, ...parts(both))).toBe(isMany ? 'one, two' : 'fails')
+  })
+
+  test.each(ways)('plain text, %s', async (_how, parts) => {
+    const text = await unpacked(packing, ...parts(Buffer.concat([pack('one, '), Buffer.from(PLACEHOLDER)])))
+    expect(text).toMatch(packing === 'gzip' ? /^(one, |fails)$/ : /^fails$/)
+  })
+
+  test('a long one comes whole', async () => {
+    const text = 'a long one '.repeat(100_000)
+    expect((await unpacked(packing, pack(text))) === text).toBe(true)
+  })
 })
