@@ -1,5 +1,6 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import {
+  constants,
   createBrotliDecompress,
   createGunzip,
   createInflate,
@@ -11,9 +12,15 @@ import {
   type InflateRaw,
   type ZstdDecompress,
 } from 'node:zlib'
+import type { Claim } from './body-memory.ts'
 import { valuesOf, type Headers } from './message.ts'
 
 type Decoder = BrotliDecompress | Gunzip | Inflate | InflateRaw | ZstdDecompress
+
+/** As RFC 9659 has it for the web. */
+const ZSTD_WINDOW_BITS = 23
+/** What must be kept of a body while it is unpacked; of other codings it is nothing worth counting. */
+const WINDOW_BYTES: Readonly<Record<string, number>> = { br: 2 ** 24, zstd: 2 ** ZSTD_WINDOW_BITS }
 
 const DECODERS: Readonly<Record<string, (first: Buffer) => Decoder>> = {
   gzip: () => createGunzip(),
@@ -21,7 +28,7 @@ const DECODERS: Readonly<Record<string, (first: Buffer) => Decoder>> = {
   // With a header of zlib, or as some servers send it, without.
   deflate: (first) => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()),
   br: () => createBrotliDecompress(),
-  zstd: () => createZstdDecompress(),
+  zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_BITS } }),
 }
 const MOST_CODINGS = 3
 
@@ -66,11 +73,16 @@ export function readableCodings(accepted: string): string {
 /** Takes one coding off a body. Nothing is taken off nothing. */
 export class Decoded extends Transform {
   readonly #coding: string
+  readonly #claim: Claim
   #decoder: Decoder | null = null
+  /** Not claimed yet. */
+  #window: number
 
-  constructor(coding: string) {
+  constructor(coding: string, claim: Claim) {
     super()
     this.#coding = coding
+    this.#claim = claim
+    this.#window = WINDOW_BYTES[coding] ?? 0
     // Whoever reads it hears of an error; when nobody does any more it must not end the process.
     this.on('error', () => undefined)
   }
@@ -120,9 +132,21 @@ export class Decoded extends Transform {
     const decoder = DECODERS[this.#coding]?.(first)
     if (decoder === undefined) throw new Error(`no decoder for ${this.#coding}`)
     decoder.on('data', (chunk: Buffer) => {
-      if (!this.push(chunk)) decoder.pause()
+      this.#keep(chunk.length)
+      if (!this.destroyed && !this.push(chunk)) decoder.pause()
     })
     decoder.on('error', (error) => this.destroy(error))
     return decoder
+  }
+
+  #keep(bytes: number): void {
+    const more = Math.min(bytes, this.#window)
+    if (more === 0) return
+    this.#window -= more
+    try {
+      this.#claim(more)
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : new Error(String(error)))
+    }
   }
 }

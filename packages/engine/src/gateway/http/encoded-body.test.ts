@@ -12,7 +12,7 @@ const PLACEHOLDER = 'ghp_Zk3vQ9mT1xR7cL5bN8wY2pH6dF4sJ0aG'
 /** It fails as soon as it is looked into, long before anybody has asked for it. */
 async function failedBody(): Promise<Readable> {
   const watch = new PlaceholderWatch([{ name: 'TOKEN', placeholder: PLACEHOLDER }])
-  const body = lookInto(Readable.from([gzipSync(PLACEHOLDER)]), ['gzip'], watch)
+  const body = lookInto(Readable.from([gzipSync(PLACEHOLDER)]), ['gzip'], watch, () => undefined)
   body.resume()
   while (!body.destroyed) await sleep(1)
   return body
@@ -27,7 +27,7 @@ test('a body that fails before it is read fails for who reads it, with the reaso
 })
 
 test('an answer that turns out to be broken after nobody reads it any more ends nothing', async () => {
-  const decoded = new Decoded('gzip')
+  const decoded = new Decoded('gzip', () => undefined)
   decoded.write('this is not packed')
   while (!decoded.destroyed) await sleep(1)
   expect(decoded.errored).toBeInstanceOf(Error)
@@ -43,7 +43,7 @@ const PACKINGS = {
 
 /** What comes out, or that it fails. It must do one of them. */
 async function unpacked(packing: keyof typeof PACKINGS, ...parts: readonly Buffer[]): Promise<string> {
-  const decoded = Readable.from(parts).pipe(new Decoded(packing.replace('raw ', '')))
+  const decoded = Readable.from(parts).pipe(new Decoded(packing.replace('raw ', ''), () => undefined))
   const text = decoded.toArray().then(
     (some: Buffer[]) => Buffer.concat(some).toString(),
     () => 'fails',

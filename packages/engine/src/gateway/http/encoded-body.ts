@@ -1,5 +1,7 @@
 import { Transform, type Readable, type TransformCallback } from 'node:stream'
+import { HearthError } from '@hearth/contract'
 import type { PlaceholderWatch } from '../secrets/placeholder-watch.ts'
+import type { Claim } from './body-memory.ts'
 import { Decoded } from './content-coding.ts'
 import { refuse } from './refusal.ts'
 
@@ -24,7 +26,9 @@ class LookedInto extends Transform {
     this.#stages = stages
     this.#watch = (chunk) => void filter.write(chunk)
     for (const decoded of stages) {
-      decoded.on('error', () => this.destroy(refuse('malformed', 'the body is not encoded as it says')))
+      decoded.on('error', (error) =>
+        this.destroy(HearthError.isInstance(error) ? error : refuse('malformed', 'the body is not encoded as it says')),
+      )
     }
     this.#last = stages.reduce((before, next) => before.pipe(next))
     this.#last.on('data', (chunk: Buffer) => this.#look(chunk))
@@ -63,8 +67,8 @@ class LookedInto extends Transform {
 }
 
 /** A body that can be forwarded when what it unpacks to has been searched; as it is, when it is not packed. */
-export function lookInto(body: Readable, codings: readonly string[], watch: PlaceholderWatch): Readable {
-  const [first, ...others] = codings.map((coding) => new Decoded(coding))
+export function lookInto(body: Readable, codings: readonly string[], watch: PlaceholderWatch, claim: Claim): Readable {
+  const [first, ...others] = codings.map((coding) => new Decoded(coding, claim))
   if (first === undefined) return body
   const looked = new LookedInto([first, ...others], watch)
   body.on('error', (error) => looked.destroy(error))

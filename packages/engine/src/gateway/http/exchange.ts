@@ -155,14 +155,14 @@ async function sendBody(
 }
 
 export async function relay(
-  { connection }: ExchangeContext,
+  { connection, limits }: ExchangeContext,
   inbound: Inbound,
   request: UpstreamRequest,
   response: UpstreamResponse,
 ): Promise<void> {
   const { reply } = inbound
   if (response.status < 200) throw upstreamFailed(`the server changed the protocol, which nobody asked for`)
-  const prepared = prepareResponse(connection, inbound, response)
+  const prepared = prepareResponse(connection, inbound, response, limits)
   reply.begin(response.status, prepared.reason, prepared.headers, prepared.body === null)
   if (prepared.body === null) {
     response.body.resume()

@@ -15,7 +15,10 @@ export interface HttpLimits {
   /** The same of all such bodies of one sandbox at one time, and of all sandboxes. */
   readonly sandboxBodyBytes: number
   readonly allBodyBytes: number
-  /** How long such a body may stand still. */
+  /** What is kept of packed bodies to unpack the rest of them, of one sandbox at one time, and of all sandboxes. */
+  readonly sandboxWindowBytes: number
+  readonly allWindowBytes: number
+  /** How long a body that is read whole may stand still. */
   readonly bodyIdleMs: number
   /** Bytes of a body that are thrown away after a refusal before the connection is. */
   readonly discardBytes: number
@@ -31,6 +34,8 @@ export const HTTP_LIMITS: HttpLimits = {
   bodyBytes: 4 * 1024 * 1024,
   sandboxBodyBytes: 32 * 1024 * 1024,
   allBodyBytes: 256 * 1024 * 1024,
+  sandboxWindowBytes: 128 * 1024 * 1024,
+  allWindowBytes: 512 * 1024 * 1024,
   bodyIdleMs: 60_000,
   discardBytes: 64 * 1024 * 1024,
 }

@@ -5,7 +5,7 @@ import { placeInHead, type PlacedHead } from '../secrets/place-in-head.ts'
 import { placeInJson } from '../secrets/place-in-json.ts'
 import type { SandboxSecret } from '../secrets/sandbox-secrets.ts'
 import { declaredPayload, isSigned, sha256, signAnew } from '../secrets/sigv4.ts'
-import { bodyMemory } from './body-memory.ts'
+import { bodyMemory, windowMemory } from './body-memory.ts'
 import type { CheckedRequest } from './check-request.ts'
 import { readableCodings, requestCodingsOf } from './content-coding.ts'
 import { lookInto } from './encoded-body.ts'
@@ -48,7 +48,7 @@ export async function prepareRequest(
   const usable = secure ? secrets.usableIn(name, method, checked.target) : []
   const head = placeInHead(checked, usable, secrets.watch)
   const keeping = { claim: bodyMemory(secrets, inbound, limits), idleMs: limits.bodyIdleMs }
-  const body = checked.hasBody ? await prepareBody(connection, inbound, head, usable, limits.bodyBytes, keeping) : null
+  const body = checked.hasBody ? await prepareBody(connection, inbound, head, usable, limits, keeping) : null
   const cleaned = { ...head, headers: cleanHeaders(head.headers, secrets.boundTo(name)), host, method }
   const signed = await sign(checked, cleaned, inbound, body?.content ?? null, usable, limits.bodyBytes, keeping)
   const used = new Set([...head.used, ...(body?.used ?? []), ...signed.used])
@@ -80,7 +80,7 @@ async function prepareBody(
   inbound: Inbound,
   head: PlacedHead,
   usable: readonly SandboxSecret[],
-  most: number,
+  limits: HttpLimits,
   keeping: Keeping,
 ): Promise<PreparedBody> {
   const codings = requestCodingsOf(head.headers) ?? unsearchable(secrets.boundTo(name))
@@ -94,14 +94,14 @@ async function prepareBody(
   const json = usable.some(({ binding }) => binding.placement.in === 'json')
   if (json && codings.length === 0 && /json/i.test(valuesOf(head.headers, 'content-type')[0] ?? '')) {
     proceed(inbound)
-    const whole = await readWhole(inbound.body, most, keeping)
+    const whole = await readWhole(inbound.body, limits.bodyBytes, keeping)
     if (whole !== null) {
       const { body, used } = placeInJson(whole, usable, secrets.watch)
       secrets.watch.check(Buffer.from(inbound.trailers().flat().join('\n'), 'latin1'), 'the trailers')
       return { content: body, used }
     }
   }
-  return { content: lookInto(inbound.body, codings, secrets.watch), used: [] }
+  return { content: lookInto(inbound.body, codings, secrets.watch, windowMemory(secrets, inbound, limits)), used: [] }
 }
 
 /** A name that nothing is bound to learns no value from a placeholder. */

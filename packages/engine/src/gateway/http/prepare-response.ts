@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { InspectedConnection } from '../connection.ts'
+import { windowMemory, type Claim } from './body-memory.ts'
 import { codingsOf, Decoded } from './content-coding.ts'
 import { allowedTrailers, withoutHopByHop } from './hop-by-hop.ts'
+import type { HttpLimits } from './limits.ts'
 import { valuesOf, without, type Header, type Headers, type Inbound, type UpstreamResponse } from './message.ts'
 import type { Filter } from './pump.ts'
 import { upstreamFailed } from './refusal.ts'
@@ -20,6 +22,7 @@ export function prepareResponse(
   connection: InspectedConnection,
   inbound: Inbound,
   response: UpstreamResponse,
+  limits: HttpLimits,
 ): PreparedResponse {
   checkTransfer(response.headers)
   const bodiless = response.bodiless || inbound.method === 'HEAD' || response.status === 204 || response.status === 304
@@ -33,7 +36,7 @@ export function prepareResponse(
   const scrubbed = scrubHeaders(headers, connection)
   return {
     reason: secrets.scrubber.text(response.reason),
-    ...(body === null ? { headers: scrubbed, body } : decode(scrubbed, body)),
+    ...(body === null ? { headers: scrubbed, body } : decode(scrubbed, body, windowMemory(secrets, inbound, limits))),
     filter: secrets.scrubber.stream(),
     trailers: () => scrubHeaders(trailers(), connection),
   }
@@ -48,14 +51,14 @@ function checkTransfer(headers: Headers): void {
 }
 
 /** What cannot be decoded cannot be searched for secrets, and is not passed on. */
-function decode(headers: Headers, body: Readable): { headers: Headers; body: Readable } {
+function decode(headers: Headers, body: Readable, claim: Claim): { headers: Headers; body: Readable } {
   const codings = codingsOf(headers)
   if (codings === null)
     throw upstreamFailed('the server encoded its answer in a way that cannot be searched for secrets')
   if (codings.length === 0) return { headers, body }
   let decoded = body
   for (const coding of codings) {
-    const next = new Decoded(coding)
+    const next = new Decoded(coding, claim)
     const before = decoded
     before.on('error', (error) => next.destroy(error))
     before.once('close', () => {
