@@ -37,7 +37,8 @@ describe('builds', () => {
     [{ steps: [{ type: 'USER', args: ['x; reboot'] }] }, 400, /no name of a user/],
     [{ steps: [{ type: 'ENV', args: ['a b', 'c'] }] }, 400, /ENV/],
     [{ steps: [{ type: 'HEALTHCHECK', args: [] }] }, 501, /HEALTHCHECK/],
-    [{ fromImageRegistry: { type: 'registry' } }, 501, /registries/],
+    [{ fromImageRegistry: { type: 'registry' } }, 400, /fromImageRegistry.username/],
+    [{ fromImageRegistry: { type: 'other' } }, 400, /fromImageRegistry/],
     [{ steps: 'x' }, 400, /steps/],
   ] as const)('%j are refused', async (body, status, message) => {
     expect(json(await begin(body))).toEqual({ code: status, message: expect.stringMatching(message) as string })

@@ -39,7 +39,8 @@ import { surveySandboxes, type Surveyed } from './sandbox/survey.ts'
 import { removeSandbox, sweep, type SweepOptions } from './sandbox/sweep.ts'
 import { typedFailure } from './sandbox/typed-failure.ts'
 import { isThere } from './sandbox/is-there.ts'
-import { TemplateStore } from './templates/template-store.ts'
+import type { PrivateImage, PrivatePull } from './templates/private-pulls.ts'
+import { TemplateStore, type ResolveOptions } from './templates/template-store.ts'
 import { Volumes } from './volumes/volumes.ts'
 import { Remembered } from './host/remembered.ts'
 
@@ -229,6 +230,13 @@ export class Hearth implements AsyncDisposable {
     if (user !== undefined) throw new HearthError('template_in_use', `sandbox ${user.id} runs on template ${name}`)
     await this.pool.drop(name)
     await this.templates.remove(name, await this.snapshots.templateDigests())
+  }
+
+  /** An image for one who has its credentials, until it is disposed of or for as long as something lies on it. */
+  async pullPrivately(image: PrivateImage, options: ResolveOptions = {}): Promise<PrivatePull> {
+    const handle = await this.templates.pull(image, options)
+    const letGo = async (): Promise<void> => this.templates.letGo(handle, await this.snapshots.templateDigests())
+    return { handle, [Symbol.asyncDispose]: letGo }
   }
 
   /** What each driver says of this host. `fresh`: tried now, not remembered. */

@@ -26,6 +26,7 @@ export { storeSpace, storeUsage, type Share, type StoreUsage } from './store/sto
 export type { StillCopy } from './volumes/still-copies.ts'
 export type { VolumeChange, VolumeChangesOptions } from './volumes/volume-changes.ts'
 export type { Volumes } from './volumes/volumes.ts'
+export type { PrivateImage, PrivatePull } from './templates/private-pulls.ts'
 export type { ResolveOptions, TemplateListing, TemplateStore } from './templates/template-store.ts'
 export type { GatewayOptions } from './gateway/gateway-options.ts'
 export type { OnProblem } from './host/in-background.ts'

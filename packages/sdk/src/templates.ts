@@ -1,4 +1,4 @@
-import type { TemplateView } from '@hearth/contract'
+import type { RegistryCredentials, TemplateView } from '@hearth/contract'
 import { itemsOf } from './checks.ts'
 import { HearthError } from './hearth-error.ts'
 import { jsonEvents } from './streams/json-events.ts'
@@ -12,6 +12,8 @@ export type Template = Dated<TemplateView, 'builtAt'>
 export interface BuildTemplateOptions {
   /** Builds or pulls it anew although it exists. Sandboxes that run keep the old root. */
   readonly force?: boolean
+  /** For an image of a private registry: sent to it for this pull, and kept nowhere. All tenants can use what was built. */
+  readonly credentials?: RegistryCredentials
   /** Told what the server does, line by line. */
   readonly onProgress?: (line: string) => void
   /** Ends the build, unless others wait for the same one. */
@@ -47,8 +49,12 @@ export class Templates {
    * await hearth.templates.build('debian', { onProgress: (line) => console.log(line) })
    */
   async build(name: string, options: BuildTemplateOptions = {}): Promise<Template> {
-    const { force, onProgress, signal } = options
-    const json = { name, ...(force === undefined ? {} : { force }) }
+    const { force, credentials, onProgress, signal } = options
+    const json = {
+      name,
+      ...(force === undefined ? {} : { force }),
+      ...(credentials === undefined ? {} : { credentials }),
+    }
     const headers = { accept: 'text/event-stream' }
     const call = { method: 'POST', path: '/templates', json, headers, signal, timeoutMs: null } as const
     const answer = await this.#http.send({ ...call, repeatable: force !== true })

@@ -20,6 +20,7 @@ import type {
   PullRequestResult,
   PushRequest,
   PushView,
+  RegistryCredentials,
   RepositoryView,
   Rung,
   Sandbox,
@@ -37,7 +38,7 @@ import type {
   WorkspaceStatus,
   WorkspaceView,
 } from '@hearth/contract'
-import type { Pool, RungReport } from '@hearth/engine'
+import type { Pool, PrivateImage, PrivatePull, RungReport } from '@hearth/engine'
 import type { z } from 'zod'
 import type { ApiKey, DelegatedKey, SandboxRecord } from './state/index.ts'
 
@@ -167,6 +168,8 @@ export interface VolumeControl {
 export interface TemplateBuildOptions {
   /** Builds it anew although it exists. */
   readonly force: boolean
+  /** For an image of a private registry. */
+  readonly credentials: RegistryCredentials | null
   readonly signal: AbortSignal
   /** Told what is being done, line by line. */
   readonly onProgress: (line: string) => void
@@ -180,6 +183,12 @@ export interface TemplateControl {
   /** By name. */
   list(caller: Caller, query: PageQuery): Promise<Page<TemplateView>>
   build(caller: Caller, name: string, options: TemplateBuildOptions): Promise<TemplateView>
+  /** An image for this caller alone, under a name that a create takes until it is disposed of. */
+  pull(
+    caller: Caller,
+    image: PrivateImage,
+    options: Pick<TemplateBuildOptions, 'signal' | 'onProgress'>,
+  ): Promise<PrivatePull>
   /** `template_in_use` while a sandbox or a snapshot lies on it. */
   remove(caller: Caller, name: string): Promise<void>
 }

@@ -6,10 +6,12 @@ import { printable } from '../output/printable.ts'
 import { Progress } from '../output/progress.ts'
 import { write, writeJson } from '../output/write.ts'
 import type { ServerOptions } from '../server/with-server.ts'
+import { readSecret } from '../terminal/read-secret.ts'
 import { withTemplates } from '../server/with-templates.ts'
 
 export interface TemplateOptions extends ServerOptions {
   readonly force?: boolean
+  readonly registryUser?: string
 }
 
 const templateView: View<Template> = {
@@ -18,7 +20,13 @@ const templateView: View<Template> = {
   row: ({ name, digest, builtAt }) => [printable(name), builtText(digest, builtAt), digest ?? ''],
 }
 
+/** The password of a registry comes from standard input or a prompt: what is on the command line can be seen by everybody on the machine. */
 export async function buildTemplate(wanted: string, options: TemplateOptions): Promise<number> {
+  const { registryUser: username } = options
+  const credentials =
+    username === undefined
+      ? {}
+      : { credentials: { username, password: await readSecret(`password of ${printable(username)}: `) } }
   return await interruptible(async (signal) => {
     using progress = new Progress(options.quiet === true)
     const started = performance.now()
@@ -26,7 +34,7 @@ export async function buildTemplate(wanted: string, options: TemplateOptions): P
     const force = options.force === true
     const { name, digest } = await withTemplates(
       options,
-      async (templates) => await templates.build(wanted, { force, signal, onProgress }),
+      async (templates) => await templates.build(wanted, { force, signal, onProgress, ...credentials }),
     )
     progress.stop()
     const json = { name, digest, durationMs: Math.round(performance.now() - started) }

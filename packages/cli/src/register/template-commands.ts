@@ -13,8 +13,13 @@ export function addTemplateCommands(program: Command, finish: Finish): void {
   const build = remote(template.command('build').description('build or pull a template now'), quiet)
     .argument('<name>', 'debian, code-interpreter, or an image (registry/name:tag, archive:PATH on its host)')
     .option('--force', 'build it anew although it exists')
+    .option('--registry-user <name>', 'for a private registry; its password comes from standard input or a prompt')
     .action(async (name: string, options: TemplateOptions) => finish(await (await load()).buildTemplate(name, options)))
-  examples(build, ['hearth template build debian', 'hearth template build registry.example.com/team/tools:2'])
+  examples(build, [
+    'hearth template build debian',
+    'hearth template build registry.example.com/team/tools:2',
+    'hearth template build registry.example.com/team/private:1 --registry-user ci < password.txt',
+  ])
   remote(template.command('ls').description('list the templates'), 'names alone, one per line').action(
     async (options: TemplateOptions) => finish(await (await load()).listTemplates(options)),
   )

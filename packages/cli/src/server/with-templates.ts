@@ -19,9 +19,10 @@ export async function withTemplates<Result>(
     (await engine.templates.list()).map(({ name, digest, builtAt }) => ({ name, digest, builtAt }))
   return await work({
     list,
-    build: async (wanted, { force = false, onProgress, signal }) => {
+    build: async (wanted, { force = false, credentials = null, onProgress, signal }) => {
       const { name } = await engine.templates.build(wanted, {
         force,
+        credentials,
         ...(onProgress === undefined ? {} : { onProgress }),
         ...(signal === undefined ? {} : { signal }),
       })

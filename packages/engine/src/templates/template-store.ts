@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { access, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HearthError } from '@hearth/contract'
+import { HearthError, type RegistryCredentials } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
 import { inBackground, unheard, type OnProblem } from '../host/in-background.ts'
+import { buildFrom } from './build-from.ts'
 import { BuildLock } from './build-lock.ts'
 import { readHostTemplate } from './host-template.ts'
 import { SharedTask } from './shared-task.ts'
-import { BUILT_IN_TEMPLATES, findSource } from './sources.ts'
+import { PrivatePulls, privateDigest, type PrivateImage } from './private-pulls.ts'
+import { BUILT_IN_TEMPLATES, findSource, privateSource } from './sources.ts'
 import { fileNameOf, rootNameOf, type TemplateRecord, TemplateRecords } from './template-record.ts'
 import type { TemplateSource } from './template-source.ts'
 import type { HostTemplate, Progress, Template } from './template.ts'
@@ -22,6 +24,14 @@ export interface ResolveOptions {
   /** Gives up; the build ends when nobody else waits for it. */
   readonly signal?: AbortSignal
 }
+
+export interface TemplateBuildOptions extends ResolveOptions {
+  readonly force?: boolean
+  /** For an image of a private registry. What was built is for all. */
+  readonly credentials?: RegistryCredentials | null
+}
+
+const NEVER = new AbortController().signal
 
 export interface TemplateListing {
   readonly name: string
@@ -39,6 +49,7 @@ export class TemplateStore {
   readonly #records: TemplateRecords
   readonly #onProblem: OnProblem
   readonly #building = new Map<string, SharedTask<Template>>()
+  readonly #private = new PrivatePulls()
   #host: { readonly template: HostTemplate; readonly readAt: number } | null = null
 
   constructor(paths: HostPaths, onProblem: OnProblem = unheard) {
@@ -49,6 +60,8 @@ export class TemplateStore {
 
   async resolve(name: string, options: ResolveOptions = {}): Promise<Template> {
     if (name === 'host') return await this.#hostTemplate()
+    const pulled = this.#private.get(name)
+    if (pulled !== null) return pulled
     const source = findSource(name, this.#paths)
     return (await this.#stored(name, source)) ?? (await this.#share(name, source, false, options))
   }
@@ -67,9 +80,46 @@ export class TemplateStore {
   }
 
   /** Builds what is not there; with `force` also what is. A forced build leaves the old root to those who use it. */
-  async build(name: string, options: ResolveOptions & { readonly force?: boolean } = {}): Promise<Template> {
-    if (name === 'host' || options.force !== true) return await this.resolve(name, options)
-    return await this.#share(name, findSource(name, this.#paths), true, options)
+  async build(name: string, options: TemplateBuildOptions = {}): Promise<Template> {
+    const { force = false, credentials = null } = options
+    if (name === 'host' || (!force && credentials === null)) return await this.resolve(name, options)
+    const source = findSource(name, this.#paths, credentials)
+    const stored = force ? null : await this.#stored(name, source)
+    if (stored !== null) return stored
+    // Whoever waits for a pull without them, or with others, waits for another one.
+    if (credentials !== null) return await this.#buildOnce(name, source, force, options.onProgress, options.signal)
+    return await this.#share(name, source, force, options)
+  }
+
+  /** An image for one who has its credentials, and for nobody else: no name leads to it, and no other image to its root. */
+  async pull(image: PrivateImage, { onProgress = () => undefined, signal }: ResolveOptions = {}): Promise<string> {
+    const source = privateSource(image)
+    const fileName = fileNameOf(`private ${image.name}`)
+    await using _lock = await BuildLock.acquire(this.#locks, fileName, signal ?? NEVER, () => undefined)
+    await using workspace = await this.#workspace(fileName)
+    const built = await buildFrom(image.name, source, {
+      workspace: workspace.path,
+      progress: onProgress,
+      signal: signal ?? NEVER,
+      has: async () => false,
+    })
+    const { environment, workdir, user } = built
+    const digest = privateDigest(built.digest)
+    const template = { kind: 'directory', name: image.name, digest, root: this.#rootPath(digest) } as const
+    const handle = this.#private.add({ ...template, environment, workdir, user })
+    try {
+      if (built.root !== null) await this.#publish(built.root, digest)
+      return handle
+    } catch (error) {
+      this.#private.remove(handle)
+      throw error
+    }
+  }
+
+  /** What was pulled under a handle stays while something lies on it. */
+  async letGo(handle: string, kept: ReadonlySet<string>): Promise<void> {
+    this.#private.remove(handle)
+    await this.collect(kept)
   }
 
   /** What is built, and what of our own could be. */
@@ -93,8 +143,7 @@ export class TemplateStore {
   /** Forgets the name and removes its root. Refused with `template_in_use` when its digest is among the `kept`: something lies on it. */
   async remove(name: string, kept: ReadonlySet<string> = new Set()): Promise<void> {
     if (name === 'host') throw new HearthError('template_unsupported', 'the host template cannot be removed')
-    const signal = new AbortController().signal
-    await using _lock = await BuildLock.acquire(this.#locks, fileNameOf(name), signal, () => undefined)
+    await using _lock = await BuildLock.acquire(this.#locks, fileNameOf(name), NEVER, () => undefined)
     const digest = (await this.#records.read(name))?.digest
     if (digest !== undefined && kept.has(digest)) {
       throw new HearthError('template_in_use', `sandboxes or snapshots lie on template ${name}`, { context: { name } })
@@ -107,9 +156,12 @@ export class TemplateStore {
 
   /** Removes every root that neither a name nor `kept` has the digest of, and gives the digests. */
   async collect(kept: ReadonlySet<string>): Promise<string[]> {
-    const signal = new AbortController().signal
-    await using _roots = await BuildLock.acquire(this.#locks, 'roots', signal, () => undefined)
-    const digests = [...(await this.#records.list()).map((record) => record.digest), ...kept]
+    await using _roots = await BuildLock.acquire(this.#locks, 'roots', NEVER, () => undefined)
+    const digests = [
+      ...(await this.#records.list()).map((record) => record.digest),
+      ...this.#private.digests(),
+      ...kept,
+    ]
     const used = new Set(digests.map(rootNameOf))
     const roots = await readdir(this.#roots).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return []
@@ -184,8 +236,8 @@ export class TemplateStore {
     name: string,
     source: TemplateSource,
     force: boolean,
-    progress: Progress,
-    signal: AbortSignal,
+    progress: Progress = () => undefined,
+    signal: AbortSignal = NEVER,
   ): Promise<Template> {
     const fileName = fileNameOf(name)
     await using _lock = await BuildLock.acquire(this.#locks, fileName, signal, () =>
@@ -196,9 +248,7 @@ export class TemplateStore {
     const identity = await source.identity()
     await using workspace = await this.#workspace(fileName)
     const has = async (digest: string): Promise<boolean> => await exists(this.#rootPath(digest))
-    const built = await source.build({ workspace: workspace.path, progress, signal, has }).catch((error: unknown) => {
-      throw HearthError.isInstance(error) ? error : buildFailed(name, error)
-    })
+    const built = await buildFrom(name, source, { workspace: workspace.path, progress, signal, has })
     const { digest, environment, workdir, user } = built
     // Held until the name is written, so that `remove` of another name cannot take the root in between.
     await using _roots = await BuildLock.acquire(this.#locks, 'roots', signal, () => undefined)
@@ -224,12 +274,6 @@ export class TemplateStore {
     await mkdir(path)
     return { path, [Symbol.asyncDispose]: async () => await rm(path, { recursive: true, force: true }) }
   }
-}
-
-/** Whatever the operating system or the network said, it is about this build. */
-function buildFailed(name: string, cause: unknown): HearthError {
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return new HearthError('template_build_failed', `${name} could not be built: ${reason}`, { cause, context: { name } })
 }
 
 /** Moves it out of sight first, so that a crash leaves no half root under its digest. */

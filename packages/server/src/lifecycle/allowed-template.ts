@@ -22,9 +22,17 @@ export async function requireAllowedTemplate(
   if (template === undefined || scopes.has('operator')) return
   const reason = await whyForOperators(template)
   if (reason === null || (await templates.list()).some(({ name }) => name === template)) return
-  throw new HearthError('forbidden', `${reason} needs a key with the scope operator, unless an operator has built it`, {
-    context: { scope: 'operator', template: template.slice(0, 200) },
-  })
+  throw forOperators(template, `${reason} needs a key with the scope operator, unless an operator has built it`)
+}
+
+/** Whether a key may have this image pulled with credentials: its registry is called whoever has built the image before. */
+export async function requireAllowedRegistry(scopes: ReadonlySet<Scope>, image: string): Promise<void> {
+  const reason = scopes.has('operator') ? null : await whyForOperators(image)
+  if (reason !== null) throw forOperators(image, `${reason} needs a key with the scope operator`)
+}
+
+function forOperators(template: string, message: string): HearthError {
+  return new HearthError('forbidden', message, { context: { scope: 'operator', template: template.slice(0, 200) } })
 }
 
 async function whyForOperators(template: string): Promise<string | null> {

@@ -1,6 +1,7 @@
 import { HearthError, type TemplateView } from '@hearth/contract'
-import type { TemplateListing } from '@hearth/engine'
+import type { PrivateImage, PrivatePull, TemplateListing } from '@hearth/engine'
 import type { Caller, Page, PageQuery, TemplateBuildOptions, TemplateControl } from '../control-plane.ts'
+import { requireAllowedRegistry } from './allowed-template.ts'
 import type { Context } from './context.ts'
 
 /** The templates of this host: its engine keeps them, whichever process built them. */
@@ -30,6 +31,7 @@ export class LocalTemplates implements TemplateControl {
     const { templates } = this.#context.hearth
     const built = await templates.build(name, {
       force: options.force,
+      credentials: options.credentials,
       signal: options.signal,
       onProgress: options.onProgress,
     })
@@ -37,6 +39,16 @@ export class LocalTemplates implements TemplateControl {
     // Whoever removed it in the same moment has the last word.
     if (found === undefined) throw new HearthError('template_not_found', `template ${name} was removed after its build`)
     return templateView(found)
+  }
+
+  async pull(
+    caller: Caller,
+    image: PrivateImage,
+    options: Pick<TemplateBuildOptions, 'signal' | 'onProgress'>,
+  ): Promise<PrivatePull> {
+    this.#requireOpen()
+    await requireAllowedRegistry(caller.scopes, image.name)
+    return await this.#context.hearth.pullPrivately(image, options)
   }
 
   async remove(_caller: Caller, name: string): Promise<void> {

@@ -42,7 +42,14 @@ export function parseImageReference(name: string): ImageReference | null {
 
 /** Registries on this machine speak plain HTTP, as every client of registries assumes; others must speak HTTPS. */
 export function registryUrl({ registry, repository }: ImageReference): string {
-  const host = registry.replace(/:\d+$/, '')
-  const isLocal = host === 'localhost' || /^127(\.\d{1,3}){3}$/.test(host) || host === '[::1]'
-  return `${isLocal ? 'http' : 'https'}://${registry}/v2/${repository}`
+  return `${isLocal(registry) ? 'http' : 'https'}://${registry}/v2/${repository}`
+}
+
+/** Whether a registry, with a port or without, is on this machine. */
+export function isLocal(registry: string): boolean {
+  return isLocalHost(registry.replace(/:\d+$/, ''))
+}
+
+export function isLocalHost(host: string): boolean {
+  return host === 'localhost' || /^127(\.\d{1,3}){3}$/.test(host) || host === '[::1]'
 }

@@ -227,10 +227,9 @@ describe('broken answers', () => {
     await pushImage(registry, ['bad', tag], [each])
     const reference = parseImageReference(`${registry.host}/bad:${tag}`)
     if (reference === null) throw new Error('no reference')
-    const source = new RegistrySource(reference, join(home, 'cache'), {
-      ...UNPACK_LIMITS,
-      layerBytes: 1 << 20,
-      entries: 1000,
+    const source = new RegistrySource(reference, {
+      cache: join(home, 'cache'),
+      limits: { ...UNPACK_LIMITS, layerBytes: 1 << 20, entries: 1000 },
     })
     mkdirSync(join(home, 'workspace'))
     const context = {

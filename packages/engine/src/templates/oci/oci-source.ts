@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { environmentSchema, HearthError, userSchema } from '@hearth/contract'
+import { environmentSchema, HearthError, userSchema, type RegistryCredentials } from '@hearth/contract'
 import { TEMPLATE_PATH } from '../base-files.ts'
 import type { BuildContext, BuiltTemplate, TemplateSource } from '../template-source.ts'
 import { openArchiveImage } from './archive-image.ts'
@@ -15,16 +15,21 @@ import { LayerUnpacker } from './layer-unpacker.ts'
 import { findRegistryImage } from './registry-image.ts'
 import { verified } from './verified-stream.ts'
 
+export interface RegistrySourceOptions {
+  /** Where layers are kept for other images. Null: they go with the build. */
+  readonly cache: string | null
+  readonly credentials?: RegistryCredentials | null
+  readonly limits?: UnpackLimits
+}
+
 /** An image in a registry. A name is pulled once; `build` with `force` looks again. */
 export class RegistrySource implements TemplateSource {
   readonly #reference: ImageReference
-  readonly #cache: LayerCache
-  readonly #limits: UnpackLimits
+  readonly #options: RegistrySourceOptions
 
-  constructor(reference: ImageReference, cacheDirectory: string, limits: UnpackLimits = UNPACK_LIMITS) {
+  constructor(reference: ImageReference, options: RegistrySourceOptions) {
     this.#reference = reference
-    this.#cache = new LayerCache(join(cacheDirectory, 'layers'))
-    this.#limits = limits
+    this.#options = options
   }
 
   async identity(): Promise<string> {
@@ -34,15 +39,17 @@ export class RegistrySource implements TemplateSource {
   async build(context: BuildContext): Promise<BuiltTemplate> {
     const { registry, repository } = this.#reference
     const progress = (line: string): void => context.progress(`${registry}/${repository}: ${line}`)
-    const image = await findRegistryImage(this.#reference, this.#cache, progress, context.signal)
+    const { cache: kept, credentials = null, limits = UNPACK_LIMITS } = this.#options
+    const cache = new LayerCache(join(kept ?? context.workspace, 'layers'))
+    const image = await findRegistryImage({ reference: this.#reference, credentials }, cache, progress, context.signal)
     if (await context.has(image.digest)) return { ...templateOf(image), root: null }
     await image.fetchLayers()
     try {
-      return await unpackImage(image, { ...context, progress }, this.#limits)
+      return await unpackImage(image, { ...context, progress }, limits)
     } catch (error) {
       // A layer is not what it should be, or was damaged: it must not be found again.
       const isDamaged = HearthError.isInstance(error) && error.code === 'image_invalid'
-      if (isDamaged) for (const layer of image.layers) await this.#cache.remove(layer.diffId)
+      if (isDamaged) for (const layer of image.layers) await cache.remove(layer.diffId)
       throw error
     }
   }

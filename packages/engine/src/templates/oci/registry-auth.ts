@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { RegistryCredentials } from '@hearth/contract'
 import { z } from 'zod'
 import { registryFailed } from './image-error.ts'
 import { IMAGE_LIMITS } from './image-limits.ts'
+import { isLocal, isLocalHost } from './image-reference.ts'
 
 const dockerConfigSchema = z.object({
   auths: z.record(z.string(), z.object({ auth: z.string().optional() })).optional(),
@@ -24,8 +26,15 @@ export async function storedCredentials(registry: string): Promise<string | null
 }
 
 /** Answers the challenge of a registry: the value of the Authorization header to try again with. */
-export async function answerChallenge(challenge: string, registry: string, signal: AbortSignal): Promise<string> {
-  const credentials = await storedCredentials(registry)
+export async function answerChallenge(
+  challenge: string,
+  {
+    registry,
+    given,
+    signal,
+  }: { readonly registry: string; readonly given: RegistryCredentials | null; readonly signal: AbortSignal },
+): Promise<string> {
+  const credentials = given === null ? await storedCredentials(registry) : basic(given)
   if (/^basic\b/i.test(challenge)) {
     if (credentials !== null) return credentials
     throw registryFailed(`${registry} asks for a password; log in with \`docker login ${registry}\``, { registry })
@@ -33,11 +42,13 @@ export async function answerChallenge(challenge: string, registry: string, signa
   const { realm, service, scope } = parseBearer(challenge, registry)
   const url = new URL(realm)
   // SAFETY: the registry names the place; a password goes there only where nobody can listen.
-  const isPrivate = url.protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  const isPrivate = url.protocol === 'https:' || (isLocalHost(url.hostname) && isLocal(registry))
   if (!isPrivate) throw registryFailed(`${registry} wants its tokens fetched without encryption`, { realm })
   if (service !== undefined) url.searchParams.set('service', service)
   if (scope !== undefined) url.searchParams.set('scope', scope)
-  const response = await fetch(url, { signal, headers: credentials === null ? {} : { authorization: credentials } })
+  const headers = credentials === null ? {} : { authorization: credentials }
+  // SAFETY: nothing leads further than to the place that was named.
+  const response = await fetch(url, { signal, headers, redirect: 'manual' })
   const body = await response.text()
   if (!response.ok || body.length > IMAGE_LIMITS.tokenBytes) {
     throw registryFailed(`${registry} gives no token (status ${response.status})`, {
@@ -50,6 +61,10 @@ export async function answerChallenge(challenge: string, registry: string, signa
   if (token === undefined || !/^[\x21-\x7e]+$/.test(token))
     throw registryFailed(`${registry} gives no usable token`, { registry })
   return `Bearer ${token}`
+}
+
+function basic({ username, password }: RegistryCredentials): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
 function parseBearer(challenge: string, registry: string): { realm: string; service?: string; scope?: string } {

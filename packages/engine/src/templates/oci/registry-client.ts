@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HearthError } from '@hearth/contract'
+import { HearthError, type RegistryCredentials } from '@hearth/contract'
 import { imageInvalid, registryFailed } from './image-error.ts'
 import { IMAGE_LIMITS } from './image-limits.ts'
 import { type ImageReference, registryUrl } from './image-reference.ts'
@@ -13,11 +13,14 @@ const ACCEPT = [...MEDIA_TYPES.indexes, ...MEDIA_TYPES.manifests].join(', ')
 /** Reads one repository of a registry. Everything that it returns was compared with its digest. */
 export class RegistryClient {
   readonly #reference: ImageReference
+  readonly #given: RegistryCredentials | null
   readonly #signal: AbortSignal
   #authorization: string | null = null
 
-  constructor(reference: ImageReference, signal: AbortSignal) {
+  /** `given`: what it is shown when it asks. Null for what `docker login` has stored. */
+  constructor(reference: ImageReference, given: RegistryCredentials | null, signal: AbortSignal) {
     this.#reference = reference
+    this.#given = given
     this.#signal = signal
   }
 
@@ -63,7 +66,11 @@ export class RegistryClient {
     const challenge = response.status === 401 ? response.headers.get('www-authenticate') : null
     if (challenge !== null) {
       await response.body?.cancel()
-      this.#authorization = await answerChallenge(challenge, this.#reference.registry, this.#signal)
+      this.#authorization = await answerChallenge(challenge, {
+        registry: this.#reference.registry,
+        given: this.#given,
+        signal: this.#signal,
+      })
       response = await this.#fetch(url, headers)
     }
     if (response.ok) return response

@@ -1,3 +1,4 @@
+import type { RegistryCredentials } from '@hearth/contract'
 import { imageInvalid } from './image-error.ts'
 import { IMAGE_LIMITS } from './image-limits.ts'
 import type { ImageReference } from './image-reference.ts'
@@ -15,12 +16,12 @@ import { RegistryClient } from './registry-client.ts'
 
 /** Finds an image in a registry. Its layers are fetched into the cache when they are asked for. */
 export async function findRegistryImage(
-  reference: ImageReference,
+  { reference, credentials }: { readonly reference: ImageReference; readonly credentials: RegistryCredentials | null },
   cache: LayerCache,
   progress: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Image & { fetchLayers(): Promise<void> }> {
-  const client = new RegistryClient(reference, signal)
+  const client = new RegistryClient(reference, credentials, signal)
   const manifest = await findManifest(client, reference)
   const { config: descriptor, layers } = manifest
   const config = parseDocument(

@@ -1,4 +1,5 @@
 import { HearthError, newId, type CreateSandbox, type Policy, type SnapshotId } from '@hearth/contract'
+import type { PrivatePull } from '@hearth/engine'
 import type { Logger } from 'pino'
 import type { Caller, ControlPlane } from '../../control-plane.ts'
 import {
@@ -140,11 +141,17 @@ export class Builds {
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(BUILD_MS)])
     const progress = { step: 'base' }
     let made: string | null = null
+    let pulled: PrivatePull | null = null
     const reach = this.#policy === null ? {} : { policy: this.#policy }
     try {
+      if (recipe.image !== undefined) {
+        const onProgress = (line: string): void => log.say(line)
+        pulled = await this.#plane.templates.pull(caller, recipe.image, { signal, onProgress })
+      }
+      const root = pulled === null ? recipe.root : { template: pulled.handle }
       const view = await this.#plane.create(
         caller,
-        { ...requestOf(build, recipe, place), ...reach },
+        { ...requestOf(build, { ...recipe, root }, place), ...reach },
         { idempotencyKey: null, signal },
       )
       made = view.id
@@ -165,6 +172,8 @@ export class Builds {
     } finally {
       const sandbox = made
       if (sandbox !== null) await this.#attempt(() => this.#plane.delete(caller, sandbox))
+      const image = pulled
+      if (image !== null) await this.#attempt(async () => image[Symbol.asyncDispose]())
     }
     await this.#attempt(() => this.sweep(caller, build.name))
   }

@@ -1,4 +1,5 @@
 import { HearthError, type CreateSandbox } from '@hearth/contract'
+import type { PrivateImage } from '@hearth/engine'
 
 /** One instruction of a recipe. */
 export type Step =
@@ -26,6 +27,8 @@ export interface CopyStep {
 /** How a template is made: a root, and what is done in a sandbox of it. */
 export interface Recipe {
   readonly root: Pick<CreateSandbox, 'template' | 'from' | 'user'>
+  /** In place of the root: an image of a private registry. */
+  readonly image?: PrivateImage
   readonly rung?: Pick<CreateSandbox, 'rung' | 'atLeast'>
   /** `text` is how it stands in the log. */
   readonly steps: readonly { readonly text: string; readonly step: Step }[]

@@ -81,15 +81,15 @@ function buildRoute(app: App, services: Services): void {
     },
   )
   app.openapi(build, async (context) => {
-    const { name, force = false } = context.req.valid('json')
+    const { name, force = false, credentials = null } = context.req.valid('json')
     const caller = context.get('caller')
     if (wantsEvents(context)) {
       return await tellBuild(context, services, (signal, onProgress) =>
-        templates.build(caller, name, { force, signal, onProgress }),
+        templates.build(caller, name, { force, credentials, signal, onProgress }),
       )
     }
     const { signal } = context.get('operation')
-    const built = templates.build(caller, name, { force, signal, onProgress: () => undefined })
+    const built = templates.build(caller, name, { force, credentials, signal, onProgress: () => undefined })
     return await answerPatiently(context, services, 200, built)
   })
 }

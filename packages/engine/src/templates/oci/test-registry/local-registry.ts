@@ -20,31 +20,36 @@ export function digestOf(bytes: Uint8Array): string {
 /** Debian's docker-registry on a loopback port, with a directory of its own. */
 export class LocalRegistry implements AsyncDisposable {
   readonly host: string
+  /** Where its images are. */
+  readonly data: string
   readonly #stop: () => Promise<void>
 
-  private constructor(host: string, stop: () => Promise<void>) {
+  private constructor(host: string, data: string, stop: () => Promise<void>) {
     this.host = host
+    this.data = data
     this.#stop = stop
   }
 
-  static async start(): Promise<LocalRegistry> {
+  /** With the images of another one, and with what it demands of clients, as its configuration says it. */
+  static async start(options: { readonly data?: string; readonly auth?: object } = {}): Promise<LocalRegistry> {
     const directory = mkdtempSync(join(tmpdir(), 'hearth-registry-'))
     const host = `127.0.0.1:${await freePort()}`
-    const storage = { filesystem: { rootdirectory: join(directory, 'data') } }
+    const { data = join(directory, 'data'), auth } = options
+    const storage = { filesystem: { rootdirectory: data } }
     // JSON is YAML too.
     writeFileSync(
       join(directory, 'config.yml'),
-      JSON.stringify({ version: '0.1', log: { level: 'error' }, storage, http: { addr: host } }),
+      JSON.stringify({ version: '0.1', log: { level: 'error' }, storage, http: { addr: host, secret: 'test' }, auth }),
     )
     const child = spawn('docker-registry', ['serve', join(directory, 'config.yml')], { stdio: 'ignore' })
-    const registry = new LocalRegistry(host, async () => {
+    const registry = new LocalRegistry(host, data, async () => {
       child.kill('SIGKILL')
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
       rmSync(directory, { recursive: true, force: true })
     })
     for (let attempt = 0; attempt < 200; attempt++) {
       const answered = await fetch(`http://${host}/v2/`).then(
-        (response) => response.ok,
+        ({ status }) => status === (auth === undefined ? 200 : 401),
         () => false,
       )
       if (answered) return registry

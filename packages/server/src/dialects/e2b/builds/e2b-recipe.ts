@@ -1,4 +1,10 @@
-import { environmentSchema, HearthError, parseInput } from '@hearth/contract'
+import {
+  environmentSchema,
+  HearthError,
+  parseInput,
+  registryCredentialsSchema,
+  type RegistryCredentials,
+} from '@hearth/contract'
 import { z } from 'zod'
 import { requireInside, requireUserName, type Recipe, type Step } from '../../builds/recipe.ts'
 import type { Call } from '../control/call.ts'
@@ -19,11 +25,18 @@ const stepSchema = z.object({
 })
 type GivenStep = z.output<typeof stepSchema>
 
+/** What a private registry is shown. */
+const registrySchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('registry'), username: text, password: text }),
+  z.object({ type: z.literal('gcp'), serviceAccountJson: text }),
+  z.object({ type: z.literal('aws') }),
+])
+
 /** What is to be done, in E2B's words. */
 export const recipeSchema = z.object({
   fromImage: z.string().max(512).nullish(),
   fromTemplate: z.string().max(512).nullish(),
-  fromImageRegistry: z.unknown().optional(),
+  fromImageRegistry: registrySchema.nullish(),
   steps: z.array(stepSchema).max(1000).nullish(),
   startCmd: text.nullish(),
   readyCmd: text.nullish(),
@@ -31,18 +44,39 @@ export const recipeSchema = z.object({
 
 /** The same in ours. What cannot be done is said before anything is. */
 export async function recipeOf(call: Call, given: z.output<typeof recipeSchema>): Promise<Recipe> {
-  if ((given.fromImageRegistry ?? null) !== null) throw unsupported('registries with credentials in a template build')
+  const credentials = given.fromImageRegistry ? credentialsOf(given.fromImageRegistry) : null
   const steps = []
   for (const step of given.steps ?? []) {
     steps.push({ text: `${step.type} ${(step.args ?? []).join(' ')}`, step: await stepOf(call, step) })
   }
   const image = given.fromTemplate || given.fromImage || DEFAULT_IMAGE
+  const isDefault = /^e2bdev\/base(:latest)?$/.test(image)
   return {
-    root: /^e2bdev\/base(:latest)?$/.test(image) ? {} : await rootOf(call.e2b, call.caller, image),
+    ...(credentials === null
+      ? { root: isDefault ? {} : await rootOf(call.e2b, call.caller, image) }
+      : { root: {}, image: { name: given.fromImage ?? '', credentials } }),
     steps,
     start: given.startCmd || null,
     ready: given.readyCmd || null,
     user: { name: 'user', home: '/home/user' },
+  }
+}
+
+/** Google's registries take the key of a service account as a password. */
+function credentialsOf(registry: z.output<typeof registrySchema>): RegistryCredentials {
+  switch (registry.type) {
+    case 'registry':
+      return parseInput(
+        registryCredentialsSchema,
+        { username: registry.username, password: registry.password },
+        'fromImageRegistry',
+      )
+    case 'gcp': {
+      const given = { username: '_json_key', password: registry.serviceAccountJson }
+      return parseInput(registryCredentialsSchema, given, 'fromImageRegistry')
+    }
+    case 'aws':
+      throw unsupported('fromAWSRegistry; `aws ecr get-login-password` gives a password for fromImage')
   }
 }
 
