@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -90,6 +91,22 @@ bool cgroups_join(char *const *cgroups, struct failure *failure) {
   for (size_t i = 0; cgroups[i]; i++)
     if (!join(cgroups[i], failure)) return false;
   return true;
+}
+
+// In a file of `NAME NUMBER` lines, as both versions have it.
+static long oom_kills_in(const char *cgroup, const char *file) {
+  char path[PATH_MAX], text[1024];
+  if ((size_t)snprintf(path, sizeof path, "%s/%s", cgroup, file) >= sizeof path) return 0;
+  if (text_file_get(path, text, sizeof text) < 0) return 0;
+  const char *line = strstr(text, "\noom_kill ");
+  return line ? strtol(line + strlen("\noom_kill "), NULL, 10) : 0;
+}
+
+long cgroups_oom_kills(char *const *cgroups) {
+  long kills = 0;
+  for (size_t i = 0; cgroups[i]; i++)
+    kills += oom_kills_in(cgroups[i], "memory.events") + oom_kills_in(cgroups[i], "memory.oom_control");
+  return kills;
 }
 
 void cgroups_remove(char *const *cgroups) {

@@ -21,6 +21,9 @@ char **cgroups_decode(struct slice payload, struct failure *failure);
 // Makes them and joins them.
 bool cgroups_join(char *const *cgroups, struct failure *failure);
 
+// How many processes in them the kernel has killed for want of memory.
+long cgroups_oom_kills(char *const *cgroups);
+
 // Removes them once nothing runs in them. What cannot be removed is left to the engine.
 void cgroups_remove(char *const *cgroups);
 

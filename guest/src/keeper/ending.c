@@ -67,15 +67,15 @@ static const char *reason_text(enum relay_reason reason) {
   }
 }
 
-static void write_exit(const struct relay *relay) {
+static void write_exit(const struct relay *relay, long oom_kills) {
   char code[16] = "null", signal_number[16] = "null", text[256];
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   long long ended_at = (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
   if (WIFEXITED(relay->status)) snprintf(code, sizeof code, "%d", WEXITSTATUS(relay->status));
   else snprintf(signal_number, sizeof signal_number, "%d", WTERMSIG(relay->status));
-  int length = snprintf(text, sizeof text, "{\"exitCode\": %s, \"signal\": %s, \"endedAt\": %lld, \"reason\": \"%s\"}\n", code,
-                        signal_number, ended_at, reason_text(relay->reason));
+  int length = snprintf(text, sizeof text, "{\"exitCode\": %s, \"signal\": %s, \"endedAt\": %lld, \"reason\": \"%s\", \"oomKills\": %ld}\n", code,
+                        signal_number, ended_at, reason_text(relay->reason), oom_kills);
   // There is nobody left to tell when this fails; an engine takes a missing file as an unknown end.
   text_file_replace("exit.json", text, (size_t)length);
 }
@@ -93,8 +93,9 @@ void sandbox_end(struct relay *relay, const struct launch *launch) {
   relay_drain(relay);
   runtime_log_close(&relay->log);
   run_cleanup(relay, launch);
+  long oom_kills = cgroups_oom_kills(relay->cgroups);
   cgroups_remove(relay->cgroups);
-  write_exit(relay);
+  write_exit(relay, oom_kills);
   names_remove();
 }
 

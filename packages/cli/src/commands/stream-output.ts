@@ -17,5 +17,6 @@ export async function streamOutput(child: Process): Promise<number> {
   // Otherwise nothing would tell it from a command that ended so by itself.
   if (exit.timedOut)
     await write(process.stderr, 'hearth: the command took longer than it may; --timeout says how long\n')
+  if (exit.oom) await write(process.stderr, 'hearth: the memory limit was reached; --memory says how much there is\n')
   return exitCodeOf(exit)
 }

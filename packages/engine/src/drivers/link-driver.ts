@@ -7,7 +7,7 @@ import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
-import { connectKeeper, describeEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
+import { connectKeeper, explainEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
 import type { KeeperPool } from '../host/keeper-pool.ts'
 import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
@@ -195,7 +195,9 @@ export class LinkDriver implements Driver {
   /** A machine that has not been greeted yet, whose end is noticed and cleaned up. */
   #machine(place: MachinePlace, socket: Socket): Started {
     let asleep = false
-    const link = new Link(socket, () => (asleep ? ASLEEP : endOf(place.directory, this.#services.onProblem)))
+    const link = new Link(socket, () =>
+      asleep ? ASLEEP : endOf(place.directory, handle.oomKills, this.#services.onProblem),
+    )
     const handle = new MachineHandle(place, socket, link, this.#services)
     const capture = new MachineCapture(this.#runtime, this.#services, {
       place,
@@ -279,10 +281,10 @@ function hasOthers({ from }: LaunchRequest): boolean {
 const ASLEEP: LinkEnd = { kind: 'asleep', detail: 'the sandbox was hibernated' }
 
 /** Null also when the host cannot tell: the link is lost then, and how the machine ended is found out later. */
-function endOf(directory: string, onProblem: OnProblem): LinkEnd | null {
+function endOf(directory: string, oomKills: () => number, onProblem: OnProblem): LinkEnd | null {
   try {
-    const detail = describeEnd(directory)
-    return detail === null ? null : { kind: 'ended', detail }
+    const end = explainEnd(directory, oomKills())
+    return end === null ? null : { kind: 'ended', ...end }
   } catch (error) {
     onProblem(`finding out how ${directory} ended`, error)
     return null

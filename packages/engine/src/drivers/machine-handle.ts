@@ -3,7 +3,7 @@ import { HearthError } from '@hearth/contract'
 import type { Cgroups, OomCounter } from '../host/cgroups.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
-import { describeEnd, endKeeper } from '../host/keeper-process.ts'
+import { endKeeper, explainEnd } from '../host/keeper-process.ts'
 import { encodeFrame } from '../link/encode-frame.ts'
 import type { Link } from '../link/link.ts'
 import type { MachineEnd } from '../machine/machine.ts'
@@ -66,7 +66,7 @@ export class MachineHandle {
     let detail = 'the link broke'
     try {
       await endKeeper(directory)
-      detail = describeEnd(directory) ?? detail
+      detail = explainEnd(directory, this.oomKills())?.detail ?? detail
       await this.#free()
     } catch (cause) {
       this.#leftover = new HearthError('internal', `${directory} could not be freed`, { cause })

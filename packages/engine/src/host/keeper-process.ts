@@ -13,12 +13,15 @@ export interface RuntimeExit {
   readonly exitCode: number | null
   readonly signal: number | null
   readonly reason: 'exited' | 'told' | 'violation' | 'closed' | 'abandoned' | 'expired'
+  /** What the kernel has killed in it for want of memory. Keepers of an older version do not say. */
+  readonly oomKills: number
 }
 
 const exitSchema = z.object({
   exitCode: z.number().nullable(),
   signal: z.number().nullable(),
   reason: z.enum(['exited', 'told', 'violation', 'closed', 'abandoned', 'expired']),
+  oomKills: z.number().default(0),
 })
 
 /** Null while the keeper lives, or when it was killed before it could write; unreadable when the host had no room for all of it. */
@@ -40,7 +43,7 @@ export function readKeeper(directory: string): ProcessIdentity | null {
 }
 
 /** How the sandbox of that directory ended, in words; null while its keeper lives. */
-export function describeEnd(directory: string): string | null {
+function describeEnd(directory: string): string | null {
   const exit = readRuntimeExit(directory)
   if (exit === 'unreadable') return 'it ended, and what its keeper noted about that cannot be read'
   if (exit !== null) {
@@ -49,6 +52,25 @@ export function describeEnd(directory: string): string | null {
   }
   const keeper = readKeeper(directory)
   return keeper !== null && isAlive(keeper) ? null : 'its keeper is gone'
+}
+
+/** How a runtime ends that was killed: by itself, or as the shell has it. */
+const KILLED = /^(signal 9|exit code 137)$/
+
+/**
+ * The same, and whether that was for memory: then the kernel has killed more in it than `known`, and the runtime too, with all that ran
+ * in it.
+ */
+export function explainEnd(
+  directory: string,
+  known: number,
+): { readonly detail: string; readonly oom: boolean } | null {
+  const detail = describeEnd(directory)
+  if (detail === null) return null
+  const exit = readRuntimeExit(directory)
+  const oomKills = exit === null || exit === 'unreadable' ? 0 : exit.oomKills
+  const oom = oomKills > known && KILLED.test(detail)
+  return { detail: oom ? `out of memory (${detail})` : detail, oom }
 }
 
 /** Whether its keeper has stopped everything in the sandbox. */

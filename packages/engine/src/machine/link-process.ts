@@ -36,6 +36,7 @@ export class LinkProcess implements Process {
   readonly #output: ProcessOutput
   readonly #input: ProcessInput
   readonly #ended = Promise.withResolvers<ProcessExit>()
+  readonly #startedAt = performance.now()
   #state: 'running' | 'aborting' | 'ended' = 'running'
 
   constructor(options: LinkProcessOptions) {
@@ -134,9 +135,19 @@ export class LinkProcess implements Process {
   /** The channel is gone, or its reader. */
   fail(error: HearthError): void {
     if (this.#state === 'ended') return
+    if (error.context['oom'] === true && this.#state === 'running') return this.#diedOfMemory()
     this.#state = 'ended'
     this.#output.fail(error)
     this.#ended.reject(error)
+  }
+
+  /** The machine went with it: that is its result, and what it wrote before stays. */
+  #diedOfMemory(): void {
+    this.#state = 'ended'
+    this.#output.fail(null)
+    const durationMs = performance.now() - this.#startedAt
+    const exit = { exitCode: null, signal: 'SIGKILL', timedOut: false, oom: true, durationMs, cpuMs: null }
+    this.#output.whenEmpty(() => this.#ended.resolve(exit))
   }
 
   #discardUnread(): void {

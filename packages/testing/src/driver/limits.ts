@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { HearthError } from '@hearth/contract'
 import { expectRefusal, output, scratch, text } from '../support/expectations.ts'
 import type { Suite } from '../support/suite.ts'
 
@@ -79,6 +80,24 @@ export function describeLimits(suite: Suite): void {
       const child = await sandbox.exec(`python3 -c '${MEMORY_HOG}'; echo "after"`, { timeoutMs: 60_000 })
       expect(child).toMatchObject({ stdout: 'after\n', oom: true })
       expect(await sandbox.exec('exit 1')).toMatchObject({ exitCode: 1, oom: false })
+    },
+  )
+
+  suite.own(
+    'memory: one demand for far too much is told, also where it ends the sandbox',
+    { needs: ['processes', 'limits.memoryBytes'], timeoutMs: 90_000, spec: { limits: { memoryBytes: 128 * MiB } } },
+    async (sandbox) => {
+      const result = await sandbox.exec(['python3', '-c', 'print("started", flush=True)\nbytearray(1 << 30)'], {
+        timeoutMs: 60_000,
+      })
+      expect(result).toMatchObject({ stdout: 'started\n', oom: true, timedOut: false })
+      expect(result.exitCode).not.toBe(0)
+      const after = await sandbox.exec('echo usable').catch((error: unknown) => error)
+      expect(after).toMatchObject(
+        HearthError.isInstance(after)
+          ? { code: 'sandbox_ended', message: expect.stringContaining('out of memory') as unknown }
+          : { stdout: 'usable\n' },
+      )
     },
   )
 
