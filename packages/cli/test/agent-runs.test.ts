@@ -63,7 +63,8 @@ async function runs(): Promise<RunInfo[]> {
 describe('hearth agent with a server', () => {
   it('writes a branch, touches nothing else, and leaves no sandbox', async () => {
     const { hearth } = place
-    const model = script('fix.json', bash('sh test.sh'), EDIT, SUBMIT)
+    const submit = { calls: [{ tool: 'submit', input: { summary: 'spel\0ling\u001b' } }] }
+    const model = script('fix.json', bash('sh test.sh'), EDIT, submit)
     const { code, stdout, stderr } = await hearth.run(agent(model, '--verify', 'sh test.sh', '--branch', 'fix/it'))
     expect([code, stdout]).toEqual([0, ''])
     expect(stderr).toMatch(/^run_\w{20}\n[^]*submitted: the check has passed[^]*branch fix\/it: [0-9a-f]{40}\n$/)

@@ -60,6 +60,12 @@ describe('hearth agent', () => {
     expect(code).toBe(0)
   })
 
+  it('gives the patch when it cannot be written where it should go, and then the error', async () => {
+    const { code, stdout, stderr } = await hearth.run([...args, '--diff', join(directory, 'none', 'change.patch')])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/\nhearth: .*none\/change\.patch: there is no such file/)])
+    execFileSync('git', ['apply', '--check'], { cwd: repository, input: stdout })
+  })
+
   it('ends with 1 and what there is when its budget ends', async () => {
     const { code, stdout, stderr } = await hearth.run([...args, '--max-steps', '2', '-q'])
     expect([code, stderr]).toEqual([1, ''])

@@ -3,7 +3,7 @@ import type { CallOptions, Hearth, Workspace } from '@hearth/sdk'
 import { withoutUndefined } from '../options/sandbox-options.ts'
 import { printable } from '../output/printable.ts'
 import { findWorkspace, isAddress, sourceOf } from '../server/find-workspace.ts'
-import { messageOf, titleOf, type Destination, type Outcome } from './destination.ts'
+import { messageOf, textOfCommit, titleOf, type Destination, type Outcome } from './destination.ts'
 import { originOf } from './origin.ts'
 
 export interface CheckoutOptions {
@@ -95,5 +95,7 @@ function isUnchanged({ diff }: Outcome): boolean {
 function bodyOf({ summary, verified, proven, steps, dollars }: Outcome): string {
   const passed = proven === false ? 'Its check has passed, as it did before the change.' : 'Its check has passed.'
   const checked = verified === true ? passed : 'Nothing was checked.'
-  return `${summary ?? ''}\n\n${checked} Made by an agent in ${steps} steps${dollars === 0 ? '' : ` for $${dollars.toFixed(2)}`}.`.trim()
+  return textOfCommit(
+    `${summary ?? ''}\n\n${checked} Made by an agent in ${steps} steps${dollars === 0 ? '' : ` for $${dollars.toFixed(2)}`}.`,
+  ).trim()
 }

@@ -34,9 +34,9 @@ export async function giveChange(
 ): Promise<void> {
   const { json, diff } = options
   const patch = outcome.diff.available ? outcome.diff.patch : null
-  if (typeof diff === 'string' && patch !== null) await onLocal(diff, async () => await writeFile(diff, patch))
+  const file = typeof diff === 'string' && patch !== null ? await written(diff, patch) : null
   const toOutput = async (): Promise<void> => {
-    if (typeof diff !== 'string' && json !== true && patch !== null) await write(process.stdout, patch)
+    if (file?.written !== true && json !== true && patch !== null) await write(process.stdout, patch)
   }
   try {
     const delivered = (await destination?.write(outcome, task)) ?? null
@@ -45,6 +45,20 @@ export async function giveChange(
   } catch (error) {
     await toOutput()
     throw error
+  }
+  if (file?.written === false) throw file.error
+}
+
+/** A file that cannot be written is told at the end: until then the change can go elsewhere. */
+async function written(
+  file: string,
+  patch: Uint8Array,
+): Promise<{ written: true } | { written: false; error: unknown }> {
+  try {
+    await onLocal(file, async () => await writeFile(file, patch))
+    return { written: true }
+  } catch (error) {
+    return { written: false, error }
   }
 }
 

@@ -30,5 +30,13 @@ export function titleOf(task: string): string {
 /** Of a commit: what was asked, what the model says that it did, and whether it was done. */
 export function messageOf(task: string, { summary, reason }: Outcome): string {
   const end = reason === 'submitted' ? '' : `\n\nThe run was cut short: ${reason}.`
-  return `${titleOf(task)}\n\n${summary ?? ''}${end}\n`
+  return textOfCommit(`${titleOf(task)}\n\n${summary ?? ''}${end}\n`)
+}
+
+// oxlint-disable-next-line no-control-regex -- these are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
+
+/** SAFETY: a model wrote a part of it. git takes no NUL, and whoever reads the history has a terminal. */
+export function textOfCommit(text: string): string {
+  return text.replaceAll('\r\n', '\n').replaceAll(CONTROL, '').toWellFormed()
 }

@@ -10,10 +10,10 @@ const EVENTS: AgentEvent[] = [
   { type: 'tool_started', id: '1', name: 'bash', input: { command: 'npm test \u001b[2J' }, seq: 2, at: Date.now() },
 ]
 
-function stream(isTTY: boolean): { written: string; stream: NodeJS.WriteStream } {
+function stream(isTTY: boolean, size = { columns: 100, rows: 24 }): { written: string; stream: NodeJS.WriteStream } {
   const found = { written: '', stream: {} as NodeJS.WriteStream }
   const write = (text: string): boolean => ((found.written += text), true)
-  found.stream = { isTTY, columns: 100, write } as unknown as NodeJS.WriteStream
+  found.stream = { isTTY, ...size, write } as unknown as NodeJS.WriteStream
   return found
 }
 
@@ -27,6 +27,25 @@ it('has a line for each branch of the work, below what happened', () => {
     /\[1\] step 1\/60 · 0\/5\.0M tokens · \$0\.00\/\$5 · 0:00\/60:00 · bash npm test .*\n\[2\] step 0\/60/,
   )
   expect(last).not.toContain('\u001b[2J')
+})
+
+it('has no more lines than the window, and none that goes on in the next', () => {
+  const terminal = stream(true, { columns: 80, rows: 4 })
+  using view = new LiveView(terminal.stream)
+  const wide = { type: 'tool_started', id: '1', name: 'bash', input: { command: '你好'.repeat(40) } } as const
+  for (let branch = 1; branch <= 6; branch++) {
+    for (const event of EVENTS.slice(0, 2)) view.event(event, String(branch))
+    view.event({ ...wide, seq: 2, at: Date.now() }, String(branch))
+  }
+  // The last thing that happened scrolls by above them.
+  const last = (terminal.written.split('\r\u001b[K').at(-1) ?? '').split('\n').slice(1)
+  expect(last).toEqual([
+    expect.stringMatching(/^\[1\] step /),
+    expect.stringMatching(/^\[2\] /),
+    '4 more in a higher window',
+  ])
+  expect(last[0]).toMatch(/bash 你+$|bash (你好)+你?$/)
+  expect((last[0] ?? '').replaceAll(/[你好]/g, '--').length).toBeLessThan(80)
 })
 
 it('has a line for each sub-agent, and counts what it uses for its run too', () => {

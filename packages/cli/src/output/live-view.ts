@@ -1,6 +1,7 @@
 import type { AgentEvent } from '@hearth/agent'
 import { NO_PROGRESS, progressOf, type BudgetLimits, type RunProgress } from '@hearth/contract'
 import { money } from './money.ts'
+import { fitting } from './columns.ts'
 import { eventLine, happenedLine, shortSubject, subAgentName } from './agent-view.ts'
 
 const REDRAW_MS = 200
@@ -84,9 +85,11 @@ export class LiveView implements Disposable {
     if (this.#held > 0 || this.#timer === null || (this.#lanes.size === 0 && this.#waiting === null)) return
     this.#erase()
     const width = Math.max(20, this.#stream.columns - 1)
+    // What stands above the window cannot be taken back.
+    const height = Math.max(1, this.#stream.rows - 1)
     const now = Date.now()
     const lanes = [...this.#lanes].map(([branch, lane]) => statusLine(branch, lane, now))
-    const lines = [...lanes, ...this.#waitingLine(now)].map((line) => line.slice(0, width))
+    const lines = highest([...lanes, ...this.#waitingLine(now)], height).map((line) => fitting(line, width))
     this.#stream.write(lines.join('\n'))
     this.#drawn = lines.length
   }
@@ -96,6 +99,12 @@ export class LiveView implements Disposable {
     const { what, since } = this.#waiting
     return [`${what} (${Math.floor((now - since) / 1000)}s)`]
   }
+}
+
+function highest(lines: readonly string[], height: number): readonly string[] {
+  if (lines.length <= height) return lines
+  const shown = lines.slice(0, height - 1)
+  return [...shown, `${lines.length - shown.length} more in a higher window`]
 }
 
 function laneName(branch: string, runs: readonly string[]): string {

@@ -55,6 +55,8 @@ export function gitEnvironment(place: GitPlace, reach: GitReach | undefined): Re
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_ATTR_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
+    // What a repository says of one protocol by name would count for more than what is said of all of them.
+    GIT_ALLOW_PROTOCOL: (reach?.protocols ?? []).join(':'),
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_NO_LAZY_FETCH: '1',
     ...(workTree === undefined ? {} : { GIT_WORK_TREE: workTree }),

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -57,6 +57,19 @@ describe("the host's git", () => {
     }
     const reach = { protocols: ['file'] }
     expect((await git(['ls-remote', directory], { directory, reach })).toString()).toContain(commit)
+  })
+
+  it('speaks no protocol that only the repository allows', async () => {
+    const hostile = join(root, 'hostile.git')
+    const marker = join(root, 'spoken')
+    await ensureBareRepository(hostile)
+    await appendFile(join(hostile, 'config'), '[protocol "ext"]\n\tallow = always\n')
+    const address = `ext::touch ${marker}`
+    await expect(git(['ls-remote', address], { directory: hostile })).rejects.toThrow(/not allowed/)
+    const reach = { protocols: ['https', 'file'] }
+    await expect(git(['ls-remote', address], { directory: hostile, reach })).rejects.toThrow(/not allowed/)
+    expect((await git(['ls-remote', directory], { directory: hostile, reach })).toString()).toContain(commit)
+    expect(existsSync(marker)).toBe(false)
   })
 
   it('is ended when it takes too long or nobody waits for it, with what it has started', async () => {

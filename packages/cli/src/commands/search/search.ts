@@ -109,9 +109,15 @@ async function judged(
 }
 
 async function show(report: SearchReport, options: SearchCommandOptions): Promise<void> {
-  const { winner, candidates, reason } = report
   const { diff: file } = options
+  const { winner } = report
+  await showReport(report, options)
+  // After the report: a file that cannot be written must not take it away.
   if (file !== undefined && winner !== null) await onLocal(file, async () => await writeFile(file, winner.patch))
+}
+
+async function showReport(report: SearchReport, options: SearchCommandOptions): Promise<void> {
+  const { winner, candidates, reason } = report
   if (options.json === true) return await writeJson(reportJson(report))
   if (options.quiet === true) return await write(process.stdout, winner === null ? '' : `${printable(winner.name)}\n`)
   const view = candidateView(report)
