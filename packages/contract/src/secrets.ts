@@ -44,11 +44,28 @@ export type SecretBinding = z.output<typeof secretBindingSchema>
 /** Shorter values would be found everywhere when responses are scrubbed. */
 export const SHORTEST_SECRET = 8
 
+/** Of a value no part that is longer may be in it twice: what a hostile server makes of such parts takes too long to search. */
+const LONGEST_REPETITION = 64
+
 export const secretValueSchema = z
   .string()
   .min(SHORTEST_SECRET)
   .max(8192)
   .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII without line breaks')
+  .refine(
+    (value) => !repeatsItself(value),
+    `must not hold the same ${LONGEST_REPETITION + 1} characters twice: a secret is random`,
+  )
+
+function repeatsItself(value: string): boolean {
+  const parts = new Set<string>()
+  for (let at = 0; at + LONGEST_REPETITION < value.length; at++) {
+    const part = value.slice(at, at + LONGEST_REPETITION + 1)
+    if (parts.has(part)) return true
+    parts.add(part)
+  }
+  return false
+}
 
 /** A secret as it is used: the variable in which the sandbox finds its placeholder. Default: the name of the secret. */
 export const secretUseSchema = z.strictObject({
