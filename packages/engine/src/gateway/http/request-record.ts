@@ -1,6 +1,7 @@
 import type { HearthError } from '@hearth/contract'
 import type { InspectedConnection } from '../connection.ts'
 import { recordedMessage } from '../dial/dial-refused.ts'
+import { CUT_MARK } from '../policy/recorded-egress.ts'
 import { refusalOf } from './refusal.ts'
 
 const METHOD_LENGTH = 32
@@ -14,7 +15,9 @@ export interface Noted {
 
 /** Without the query, which holds what is nobody's business; and bounded. */
 function shown({ method, target }: Noted): { method: string; path: string } {
-  return { method: method.slice(0, METHOD_LENGTH), path: (target.split('?', 1)[0] ?? '').slice(0, PATH_LENGTH) }
+  const path = target.split('?', 1)[0] ?? ''
+  const cut = path.length > PATH_LENGTH ? `${path.slice(0, PATH_LENGTH)}${CUT_MARK}` : path
+  return { method: method.slice(0, METHOD_LENGTH), path: cut }
 }
 
 export function recordRequest(

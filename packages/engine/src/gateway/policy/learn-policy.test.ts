@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Policy } from '@hearth/contract'
+import type { Policy, RecordEntry } from '@hearth/contract'
+import type { InspectedConnection } from '../connection.ts'
+import { recordRequest } from '../http/request-record.ts'
 import { CompiledPolicy } from './compiled-policy.ts'
 import { effectivePolicy, learnPolicy } from './index.ts'
 
@@ -124,6 +126,45 @@ describe('a policy that is learned from a record', () => {
         { name: 'db.test', ports: [5432, 5433], addresses: ['10.0.0.0/8'] },
       ],
     })
+  })
+
+  it('allows a path that is too long for the record by its beginning', () => {
+    const paths = [
+      `/a/${'b'.repeat(2000)}`,
+      `/a/${'b'.repeat(1020)}%20c`,
+      `/q/${'%20'.repeat(400)}`,
+      `/r/${'x*'.repeat(600)}`,
+    ]
+    const entries: RecordEntry[] = []
+    // SAFETY: the record looks at nothing else of a connection.
+    const connection = {
+      name: 'a.test',
+      port: 443,
+      process: null,
+      recorder: { add: (entry: RecordEntry) => void entries.push(entry) },
+    } as unknown as InspectedConnection
+    for (const target of paths) recordRequest(connection, { method: 'GET', target }, { named: true, secrets: [] }, 200)
+    const refused = {
+      kind: 'refusal',
+      name: 'a.test',
+      port: 443,
+      refusal: 'denied',
+      message: '',
+      method: 'GET',
+      path: '/c',
+    }
+    const { policy, notes } = learnPolicy(
+      [
+        ...entries.map((data) => ({ type: 'network.request', data: { ...data } })),
+        { type: 'network.refused', data: refused },
+      ],
+      {},
+    )
+    const compiled = new CompiledPolicy(policy)
+    for (const path of paths) expect(compiled.request('a.test', 443, 'GET', path).allowed, path).toBe(true)
+    expect(compiled.request('a.test', 443, 'GET', '/a/bb').allowed).toBe(false)
+    expect(compiled.request('a.test', 443, 'GET', '/c').allowed).toBe(false)
+    expect(notes.join()).toContain('as its beginning')
   })
 
   it('is shown with everything written out', () => {

@@ -60,8 +60,8 @@ function byPort(rules: readonly OnPort[]): Rule[] {
 /** Paths that the same methods were used on share a rule, so that no method is allowed on a path that it was not used on. */
 function requestRules(requests: readonly Attempt[], notes: Set<string>): OnPort[] {
   const methods = new Map<string, Set<string>>()
-  for (const { name, port, method, path } of requests) {
-    const key = JSON.stringify([name, port, pathPattern(path ?? '', notes)])
+  for (const { name, port, method, path, isCut } of requests) {
+    const key = JSON.stringify([name, port, pathPattern(path ?? '', isCut, notes)])
     methods.set(key, (methods.get(key) ?? new Set()).add(method ?? ''))
   }
   const paths = new Map<string, Set<string | null>>()
@@ -89,7 +89,7 @@ function expressible(name: string, used: ReadonlySet<string>, notes: Set<string>
 }
 
 /** The narrowest pattern that a path matches. Null when only a rule without paths allows it. */
-function pathPattern(target: string, notes: Set<string>): string | null {
+function pathPattern(target: string, isCut: boolean, notes: Set<string>): string | null {
   const path = plainPath(target)
   if (path === null) {
     notes.add(`the path ${target} has more than one reading: no pattern can name it`)
@@ -97,9 +97,9 @@ function pathPattern(target: string, notes: Set<string>): string | null {
   }
   const pattern = path.replaceAll(/(%[0-9a-f]{2}|\*)+/gi, '*')
   if (pattern !== path) notes.add(`${path} is allowed as ${pattern}, which is wider`)
-  if (pattern.length <= LONGEST_PATH) return pattern
-  notes.add(`a path of ${path.length} characters is allowed as its beginning`)
-  return `${pattern.slice(0, LONGEST_PATH - 2)}**`
+  if (pattern.length <= LONGEST_PATH && !isCut) return pattern
+  notes.add(`a path of ${path.length}${isCut ? ' and more' : ''} characters is allowed as its beginning`)
+  return `${pattern.slice(0, LONGEST_PATH - 2).replace(/\*+$/, '')}**`
 }
 
 function withAddresses(rule: Rule, current: Policy): Rule {
@@ -112,9 +112,9 @@ function withAddresses(rule: Rule, current: Policy): Rule {
 function denials(policy: Policy, allowed: readonly Attempt[], refused: readonly Attempt[], notes: Set<string>): Rule[] {
   const deny: Rule[] = []
   for (const attempt of refused) {
-    const { name, port, method, path } = attempt
+    const { name, port, method, path, isCut } = attempt
     if (!isAllowed(new CompiledPolicy({ ...policy, deny }), attempt)) continue
-    const plain = path === null ? null : pathPattern(path, new Set())
+    const plain = path === null ? null : pathPattern(path, isCut, new Set())
     const methods = HTTP_METHODS.filter((known) => known === method)
     const rule = {
       name,

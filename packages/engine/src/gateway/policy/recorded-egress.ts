@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { OWN_HEARTH_NAME, REFUSALS, type Refusal } from '@hearth/contract'
 
+/** Ends a path of which the record has the beginning alone. No path on the wire holds it. */
+export const CUT_MARK = '…'
+
 /** An entry of the timeline of a sandbox. Others than those of the network are passed over. */
 export interface RecordedEvent {
   readonly type: string
@@ -12,7 +15,9 @@ export interface Attempt {
   readonly name: string
   readonly port: number
   readonly method: string | null
+  /** Of a long one its beginning. */
   readonly path: string | null
+  readonly isCut: boolean
 }
 
 export interface RecordedEgress {
@@ -57,7 +62,7 @@ export function readRecord(events: Iterable<RecordedEvent>): RecordedEgress {
     // No policy speaks of it.
     if (data['name'] === OWN_HEARTH_NAME) continue
     if (type === 'network.connection') connections.push(connectionSchema.parse(data))
-    if (type === 'network.request') requests.push(requestSchema.parse(data))
+    if (type === 'network.request') requests.push(requestOf(requestSchema.parse(data)))
     if (type === 'network.refused') refusals.push(refusalSchema.parse(data))
   }
   const ended = new Set(refusals.map(({ name, port, message }) => JSON.stringify([name, port, message])))
@@ -74,16 +79,24 @@ export function readRecord(events: Iterable<RecordedEvent>): RecordedEgress {
     sentBytes + receivedBytes > 0 &&
     !ended.has(JSON.stringify([name, port, failure]))
   return {
-    connections: distinct(
-      connections.filter(isWhole).map(({ name, port }) => ({ name, port, method: null, path: null })),
-    ),
-    requests: distinct(requests.map(({ name, port, method, path }) => ({ name, port, method, path }))),
+    connections: distinct(connections.filter(isWhole).map(({ name, port }) => attempt({ name, port }, null, null))),
+    requests: distinct(requests),
     refused: distinct(
       refusals.flatMap(({ name, port, refusal, method = null, path = null }) =>
-        port === null || !BY_POLICY.has(refusal) ? [] : [{ name, port, method, path }],
+        port === null || !BY_POLICY.has(refusal) ? [] : [attempt({ name, port }, method, path)],
       ),
     ),
   }
+}
+
+function requestOf({ name, port, method, path }: z.output<typeof requestSchema>): Attempt {
+  return attempt({ name, port }, method, path)
+}
+
+function attempt({ name, port }: Pick<Attempt, 'name' | 'port'>, method: string | null, path: string | null): Attempt {
+  if (path?.endsWith(CUT_MARK) !== true) return { name, port, method, path, isCut: false }
+  // Perhaps in the middle of an escape.
+  return { name, port, method, path: path.slice(0, -CUT_MARK.length).replace(/%[0-9a-f]?$/i, ''), isCut: true }
 }
 
 function distinct(attempts: readonly Attempt[]): Attempt[] {
