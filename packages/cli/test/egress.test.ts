@@ -119,6 +119,11 @@ describe('the record', () => {
       'in another order': [lines[0], lines[2], lines[1], ...lines.slice(3)].map((line) => line ?? ''),
       'without its end': lines.slice(0, -1),
       'with less before its head': lines.toSpliced(-2, 1),
+      'with something before its first': lines.toSpliced(
+        1,
+        0,
+        JSON.stringify({ ...(JSON.parse(lines[1] ?? '') as object), seq: 0.5, hash: null, type: 'command.started' }),
+      ),
       'with another signature': [
         ...lines.slice(0, -1),
         (lines.at(-1) ?? '').replace(/"signature":"../, '"signature":"AA'),

@@ -43,7 +43,7 @@ export class ChainReader {
     this.#last = after ?? CHAIN_START
   }
 
-  /** Entries that were read, and how many of them are from before there was a chain. */
+  /** Entries that were read, and how many of them have no hash, as those from before there was a chain: nothing proves these. */
   get entries(): number {
     return this.#entries
   }

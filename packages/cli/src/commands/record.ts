@@ -24,7 +24,7 @@ export interface VerifyOptions extends ServerOptions {
   readonly publicKey?: string
 }
 
-/** Whether a record is what was written: of a sandbox, by the server; of a file, here and without a server. Ends with 1 when it is not. */
+/** Whether a record is what was written: of a sandbox, by the server; of a file, here and without a server. Ends with 1 when it is not, or nothing proves some of it. */
 export async function verify(name: string | undefined, options: VerifyOptions): Promise<number> {
   if ((name === undefined) === (options.file === undefined)) {
     throw new HearthError('invalid_request', 'name either a sandbox or a file')
@@ -35,7 +35,7 @@ export async function verify(name: string | undefined, options: VerifyOptions): 
       : await verifyFile(options.file, options.publicKey)
   if (options.json === true) await writeJson(verdict)
   else if (options.quiet !== true) await write(process.stdout, people(verdict))
-  return verdict.valid ? 0 : 1
+  return verdict.valid && verdict.unproven === 0 ? 0 : 1
 }
 
 /** All that is kept of the timeline of a sandbox, as lines of JSON that can be verified without the server. */
@@ -85,7 +85,8 @@ async function verifyFile(path: string, publicKey?: string): Promise<RecordVerdi
     }
     if (reader === null || head === null) throw damaged(path, 'its end is missing')
     const problem = reader.finish(head, dropped?.count ?? 0) ?? signatureProblem(head, publicKey)
-    return { valid: problem === null, problem, entries: reader.entries, dropped, head }
+    const { entries, unchained: unproven } = reader
+    return { valid: problem === null, problem, entries, unproven, dropped, head }
   })
 }
 
@@ -113,9 +114,10 @@ function damaged(path: string, what: string, cause?: unknown): HearthError {
   })
 }
 
-function people({ valid, problem, entries, dropped, head }: RecordVerdict): string {
+function people({ valid, problem, entries, unproven, dropped, head }: RecordVerdict): string {
   const lines = [
     valid ? 'whole' : `NOT WHOLE: ${problem ?? ''}`,
+    ...(unproven === 0 ? [] : [`NOT PROVEN: the first ${unproven} entries have no hash`]),
     `${entries} entries${dropped === null ? '' : `, ${dropped.count} before them dropped by retention`}`,
     `head ${head.hash}`,
     ...(head.publicKey === null ? ['not signed'] : [`signed with ${head.publicKey}`]),

@@ -50,6 +50,8 @@ export const recordVerdictSchema = z
     /** The first thing that is wrong. */
     problem: z.string().nullable(),
     entries: z.int(),
+    /** Of these, the first ones, which have no hash: they are older than the chain, or somebody put them there. Nothing proves them. */
+    unproven: z.int(),
     dropped: recordDropsSchema.nullable(),
     head: recordHeadSchema,
   })

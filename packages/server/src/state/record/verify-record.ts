@@ -23,7 +23,8 @@ export async function verifyRecord(
     const after = await readDrops(database, tenantId, sandboxId)
     if (after?.through !== dropped?.through && attempt < ATTEMPTS) continue
     const problem = reader.finish(head, dropped?.count ?? 0) ?? headProblem(head, brokenAt, signer)
-    return { valid: problem === null, problem, entries: reader.entries, dropped, head }
+    const { entries, unchained: unproven } = reader
+    return { valid: problem === null, problem, entries, unproven, dropped, head }
   }
 }
 
