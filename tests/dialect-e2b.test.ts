@@ -137,7 +137,9 @@ function suite(rung: string): void {
     await expect(files.read('notes/b')).rejects.toBeInstanceOf(FileNotFoundError)
     await expect(files.list('z/moved.txt')).rejects.toBeInstanceOf(InvalidArgumentError)
     await expect(files.read('x')).rejects.toThrow(/400|directory/i)
-    await expect(files.write('meta', 'x', { metadata: { k: 'v' } })).rejects.toThrow(/metadata of files/)
+    const written = await files.write('meta', 'x', { metadata: { Author: 'me', k: 'v' } })
+    expect(written.metadata).toEqual({ author: 'me', k: 'v' })
+    expect((await files.getInfo('meta')).metadata).toEqual({ author: 'me', k: 'v' })
   })
 
   test('tells of changes', async () => {

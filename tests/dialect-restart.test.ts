@@ -45,10 +45,12 @@ describe.each(RUNGS)('on %s', (rung) => {
     expect((await sandbox.runCode("import os\nos.chdir('/usr')\nkept = 41", { context: own })).error).toBeUndefined()
     await sandbox.runCode("import os\nos.chdir('/var')\nwhere = 'default'")
     const fresh = await sandbox.createCodeContext({ language: 'bash' })
+    await sandbox.files.write('/tmp/described', 'x', { metadata: { kind: 'kept' } })
     const gone = await sandbox.createCodeContext({ language: 'python' })
     await sandbox.removeCodeContext(gone)
     await killed()
     sandbox = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 600_000 })
+    expect((await sandbox.files.getInfo('/tmp/described')).metadata).toEqual({ kind: 'kept' })
     const shown: string[] = []
     const terminal = await sandbox.pty.connect(pid, { onData: (data) => void shown.push(Buffer.from(data).toString()) })
     await sandbox.pty.sendInput(pid, Buffer.from('echo it-is-$((40 + 2))\r'))

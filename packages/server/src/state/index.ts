@@ -41,7 +41,7 @@ export type { ClaimedWebhook, DueWebhook, NewWebhook, Webhook, WebhookProgress }
 export { MOST_WEBHOOKS, type WebhookRepository } from './webhooks/webhooks.ts'
 export type { NewTemplateBuild, TemplateBuild } from './templates/template-build-record.ts'
 export { ABANDONED_MS, type TemplateBuildRepository } from './templates/template-builds.ts'
-export type { Note, NoteRepository } from './notes/notes.ts'
+export type { Note, NoteKind, NoteRepository } from './notes/notes.ts'
 export type { NewRun } from './runs/run-record.ts'
 export type { RunRepository } from './runs/runs.ts'
 export type { Host, HostRepository } from './hosts.ts'

@@ -20,6 +20,19 @@ export function describeNotes(options: StoreSuiteOptions): void {
     expect(await store.notes.list(one.id, 'e2b.context')).toEqual([])
   })
 
+  it('hold for a copy of the sandbox, as far as they are wanted', async () => {
+    const { store, tenant, sandbox } = fixture()
+    const owner = await tenant()
+    const [one, copy] = [await sandbox(owner), await sandbox(owner)]
+    await store.notes.put(one.id, 'e2b.file', '/a', { size: 1 }, 10)
+    await store.notes.put(one.id, 'e2b.process', '1', { pid: 2 }, 10)
+    await store.notes.copy(one.id, copy.id, ['e2b.file', 'e2b.context'])
+    expect(await store.notes.list(copy.id, 'e2b.file')).toMatchObject([{ key: '/a', value: { size: 1 } }])
+    expect(await store.notes.list(copy.id, 'e2b.process')).toEqual([])
+    await store.notes.copy(copy.id, one.id, ['e2b.context'])
+    expect(await store.notes.list(one.id, 'e2b.file')).toHaveLength(1)
+  })
+
   it('give way to newer ones when there are as many as there may be', async () => {
     const { store, tenant, sandbox, advance } = fixture()
     const { id } = await sandbox(await tenant())

@@ -13,6 +13,7 @@ import { handleControlPlane } from './control/control-plane-api.ts'
 import { Usage } from './control/usage.ts'
 import type { E2b, SandboxRows } from './e2b.ts'
 import { handleSandboxRequest, handleSandboxUpgrade } from './edge.ts'
+import { FileMetadata } from './envd/file-metadata.ts'
 import { StartedProcesses } from './envd/started-processes.ts'
 import { Users } from './envd/users.ts'
 import { Watchers } from './envd/watchers.ts'
@@ -80,6 +81,7 @@ class E2bDialect implements Dialect {
       this.#remember(events)
     })
     const users = new Users()
+    const metadata = new FileMetadata(notes)
     this.#domains = [...(domain === undefined ? [] : [domain.toLowerCase().replace(/:\d+$/, '')]), 'localhost']
     this.#e2b = {
       services,
@@ -95,7 +97,9 @@ class E2bDialect implements Dialect {
       usage: new Usage(),
       started: new StartedProcesses(notes),
       users,
-      watchers: new Watchers(users),
+      metadata,
+      notes,
+      watchers: new Watchers({ users, metadata }),
       volumes: new VolumeReach(),
       webhooks,
       delivery,
@@ -125,11 +129,11 @@ class E2bDialect implements Dialect {
 
   /** What is known of a sandbox goes with it; what is known of its processes, with them. */
   #remember(events: readonly StoredEvent[]): void {
-    const { interpreters, started, watchers } = this.#e2b
+    const { interpreters, started, watchers, metadata } = this.#e2b
     for (const { type, sandboxId, data } of events) {
       if (sandboxId === null) continue
       if (type === 'sandbox.woken' && data['memory'] !== true) void this.#rebooted(sandboxId)
-      if (ENDS.has(type)) for (const known of [interpreters, started, watchers]) known.forget(sandboxId)
+      if (ENDS.has(type)) for (const known of [interpreters, started, watchers, metadata]) known.forget(sandboxId)
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Policy } from '@hearth/contract'
 import type { Services } from '../../http/app-env.ts'
 import type { Operations } from '../../http/operations.ts'
-import type { SandboxRecord, SandboxRepository, WebhookRepository } from '../../state/index.ts'
+import type { SandboxRecord, NoteRepository, SandboxRepository, WebhookRepository } from '../../state/index.ts'
 import type { AccessTokens } from './access/access-tokens.ts'
 import type { Builds } from '../builds/builds.ts'
 import type { RootPreparation } from '../builds/root-preparation.ts'
@@ -10,6 +10,7 @@ import type { AutoPauses } from './control/auto-pauses.ts'
 import type { Interpreters } from './interpreter/interpreters.ts'
 import type { Usage } from './control/usage.ts'
 import type { StartedProcesses } from './envd/started-processes.ts'
+import type { FileMetadata } from './envd/file-metadata.ts'
 import type { Users } from './envd/users.ts'
 import type { WebhookDelivery } from './events/webhook-delivery.ts'
 import type { VolumeReach } from './volumes/volume-files.ts'
@@ -30,6 +31,8 @@ export interface E2b {
   readonly usage: Usage
   readonly started: StartedProcesses
   readonly users: Users
+  readonly metadata: FileMetadata
+  readonly notes: NoteRepository
   readonly watchers: Watchers
   readonly volumes: VolumeReach
   readonly webhooks: WebhookRepository

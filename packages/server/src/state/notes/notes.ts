@@ -1,7 +1,7 @@
 import { atomically, type Database, type Sources } from '../database/database.ts'
 
 /** What a note is about, by dialect. */
-export type NoteKind = 'e2b.process' | 'e2b.context' | 'pandastack.session'
+export type NoteKind = 'e2b.process' | 'e2b.context' | 'e2b.file' | 'pandastack.session'
 
 /** A line about something in a sandbox that outlives the server. */
 export interface Note {
@@ -58,6 +58,21 @@ export class NoteRepository {
       value: JSON.parse(value) as unknown,
       createdAt: created_at,
     }))
+  }
+
+  /** What is noted of one sandbox holds for a copy of it, too. */
+  async copy(from: string, to: string, kinds: readonly NoteKind[]): Promise<void> {
+    await atomically(this.#database, async ({ query }) => {
+      const notes = await query.selectFrom('sandbox_notes').selectAll().where('sandbox_id', '=', from).execute()
+      const rows = notes.filter(({ kind }) => kinds.some((wanted) => wanted === kind))
+      if (rows.length === 0) return
+      const copies = rows.map((row) => ({ ...row, sandbox_id: to }))
+      await query
+        .insertInto('sandbox_notes')
+        .values(copies)
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+    })
   }
 
   /** All of a kind, or one. */

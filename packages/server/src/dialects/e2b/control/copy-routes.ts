@@ -4,7 +4,7 @@ import { fromE2bId } from '../ids.ts'
 import { MARK_KEY, markOf, writeMark } from '../mark.ts'
 import type { Answer, Call, Route } from './call.ts'
 import { timeoutSchema } from './create.ts'
-import type { TemplateBuild } from '../../../state/index.ts'
+import type { NoteKind, TemplateBuild } from '../../../state/index.ts'
 import { isThere } from '../builds/tag-routes.ts'
 import { DEFAULT_TAG, parseTemplateName, requireTemplateName } from '../../builds/template-name.ts'
 import { snapshotOf } from './templates.ts'
@@ -47,7 +47,9 @@ async function fork(call: Call): Promise<Answer> {
   const metadata = mark === null ? {} : { [MARK_KEY]: writeMark({ ...mark, timeout: seconds }) }
   const request = { count: count ?? 1, ttlMs: seconds * 1000 + later, metadata }
   const keyed = { idempotencyKey: null, signal: operation.signal }
-  const { children } = await plane.copies.fork(caller, call.sandboxId, request, keyed)
+  const { children, memory } = await plane.copies.fork(caller, call.sandboxId, request, keyed)
+  const kinds: readonly NoteKind[] = memory ? ['e2b.file', 'e2b.process', 'e2b.context'] : ['e2b.file']
+  for (const { id } of children) await e2b.notes.copy(call.sandboxId, id, kinds)
   for (const view of children) e2b.pauses.watch(caller.tenantId, view)
   return { status: 201, json: children.map((view) => ({ sandbox: reachableSandbox(e2b, caller, view) })) }
 }

@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { HearthError, type FileInfo, type FileType, type Sandbox } from '@hearth/contract'
 import type { Draft } from '../connect/messages.ts'
+import type { FileMetadata } from './file-metadata.ts'
 import type { Users } from './users.ts'
 
 const MOST_LINKS = 40
@@ -14,8 +15,18 @@ const LETTERS: Readonly<Record<FileType, string>> = {
   device: 'D',
 }
 
+/** What an entry is described with. */
+export interface Describing {
+  readonly users: Users
+  readonly metadata: FileMetadata
+}
+
 /** A file as E2B describes it: a link has the type and the mode of what it leads to. */
-export async function entryOf(sandbox: Sandbox, users: Users, info: FileInfo): Promise<Draft<'EntryInfo'>> {
+export async function entryOf(
+  sandbox: Sandbox,
+  { users, metadata }: Describing,
+  info: FileInfo,
+): Promise<Draft<'EntryInfo'>> {
   const names = await users.names(sandbox)
   const followed = info.type === 'symlink' ? await follow(sandbox, info) : null
   const shown = followed?.info ?? info
@@ -29,12 +40,13 @@ export async function entryOf(sandbox: Sandbox, users: Users, info: FileInfo): P
     owner: names.users.get(info.uid) ?? String(info.uid),
     group: names.groups.get(info.gid) ?? String(info.gid),
     modifiedTime: info.modifiedAt,
+    metadata: await metadata.find(sandbox, info),
     ...(followed === null ? {} : { symlinkTarget: followed.target }),
   }
 }
 
-export async function statEntry(sandbox: Sandbox, users: Users, path: string): Promise<Draft<'EntryInfo'>> {
-  return await entryOf(sandbox, users, await sandbox.files.stat(path, { followSymlinks: false }))
+export async function statEntry(sandbox: Sandbox, by: Describing, path: string): Promise<Draft<'EntryInfo'>> {
+  return await entryOf(sandbox, by, await sandbox.files.stat(path, { followSymlinks: false }))
 }
 
 /** Where a link leads in the end, and what is there; null for nothing. */

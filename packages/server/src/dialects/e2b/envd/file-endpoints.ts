@@ -8,8 +8,8 @@ import { fileDownload } from '../../../http/streams/file-download.ts'
 import { sendBytes } from '../../../http/streams/send-bytes.ts'
 import { sendJson } from '../../answers.ts'
 import { readJson } from '../../json-body.ts'
-import { unsupported } from '../failures.ts'
 import { begin, resolvePath, type EnvdCall } from './envd-call.ts'
+import { metadataOf, type Metadata } from './file-metadata.ts'
 
 const composeSchema = z.object({
   source_paths: z.array(z.string().max(4096)).min(1).max(1000),
@@ -20,6 +20,7 @@ interface Written {
   readonly path: string
   readonly name: string
   readonly type: 'file'
+  readonly metadata?: Metadata
 }
 
 export async function readFile(call: EnvdCall, query: URLSearchParams): Promise<void> {
@@ -35,11 +36,11 @@ export async function readFile(call: EnvdCall, query: URLSearchParams): Promise<
 export async function writeFiles(call: EnvdCall, query: URLSearchParams): Promise<void> {
   begin(call, 'files.write', 'files')
   const { headers } = call.incoming
-  if (Object.keys(headers).some((name) => name.startsWith('x-metadata-'))) throw unsupported('metadata of files')
+  const metadata = metadataOf(headers)
   const type = headers['content-type'] ?? ''
   const written = /^application\/octet-stream\b/i.test(type)
-    ? [await writeFile(call, query.get('path'), content(call))]
-    : await writeParts(call, query.get('path'), multipartBoundary(type))
+    ? [await writeFile(call, query.get('path'), content(call), metadata)]
+    : await writeParts(call, query.get('path'), multipartBoundary(type), metadata)
   sendJson(call.outgoing, 200, written)
 }
 
@@ -52,12 +53,17 @@ export async function composeFiles(call: EnvdCall): Promise<void> {
   const all = async function* (): AsyncGenerator<Uint8Array> {
     for (const path of paths) yield* files.readStream(path)
   }
-  const written = await writeFile(call, destination, all())
+  const written = await writeFile(call, destination, all(), {})
   for (const path of paths) if (path !== written.path) await files.remove(path)
   sendJson(call.outgoing, 200, [written])
 }
 
-async function writeParts(call: EnvdCall, path: string | null, boundary: string): Promise<Written[]> {
+async function writeParts(
+  call: EnvdCall,
+  path: string | null,
+  boundary: string,
+  metadata: Metadata,
+): Promise<Written[]> {
   const written: Written[] = []
   const { formFiles } = call.e2b.services.limits
   for await (const { name, filename, content: part } of readParts(content(call), boundary)) {
@@ -67,20 +73,33 @@ async function writeParts(call: EnvdCall, path: string | null, boundary: string)
     if (written.some((other) => other.path === file)) {
       throw new HearthError('invalid_request', `you cannot upload multiple files to the same path '${file}'`)
     }
-    written.push(await writeTo(call, file, part))
+    written.push(await writeTo(call, file, part, metadata))
   }
   if (written.length === 0) throw new HearthError('invalid_request', 'the form has no part named `file`')
   return written
 }
 
-async function writeFile(call: EnvdCall, path: string | null, data: AsyncIterable<Uint8Array>): Promise<Written> {
-  return await writeTo(call, await resolved(call, path), data)
+async function writeFile(
+  call: EnvdCall,
+  path: string | null,
+  data: AsyncIterable<Uint8Array>,
+  metadata: Metadata,
+): Promise<Written> {
+  return await writeTo(call, await resolved(call, path), data, metadata)
 }
 
-async function writeTo(call: EnvdCall, path: string, data: AsyncIterable<Uint8Array>): Promise<Written> {
-  const { user, operation } = call
-  await call.sandbox.files.write(path, data, { signal: operation.signal, ...(user === null ? {} : { user }) })
-  return { path, name: posix.basename(path), type: 'file' }
+/** What was said about the file before goes with each upload. */
+async function writeTo(
+  { user, operation, sandbox, e2b }: EnvdCall,
+  path: string,
+  data: AsyncIterable<Uint8Array>,
+  metadata: Metadata,
+): Promise<Written> {
+  const isDescribed = Object.keys(metadata).length > 0
+  if (isDescribed) await e2b.metadata.requireRoom(sandbox, path)
+  await sandbox.files.write(path, data, { signal: operation.signal, ...(user === null ? {} : { user }) })
+  await e2b.metadata.set(sandbox, path, metadata)
+  return { path, name: posix.basename(path), type: 'file', ...(isDescribed ? { metadata } : {}) }
 }
 
 async function resolved(call: EnvdCall, path: string | null): Promise<string> {

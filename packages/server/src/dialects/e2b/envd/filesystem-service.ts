@@ -16,7 +16,7 @@ export const FILESYSTEM_SERVICE: Readonly<Record<string, Rpc>> = {
     const directory = await resolvePath(call, path)
     await requireDirectory(call, directory)
     const found = await sandbox.files.list(directory, { depth: Math.min(Math.max(1, depth), MOST_DEPTH) })
-    return { entries: await Promise.all(found.map((info) => entryOf(sandbox, e2b.users, info))) }
+    return { entries: await Promise.all(found.map((info) => entryOf(sandbox, e2b, info))) }
   }),
   MakeDir: unary('files', ['Path', 'Entry'], makeDirectory),
   Move: unary('files', ['MoveRequest', 'Entry'], async (call, { source, destination }) => {
@@ -25,10 +25,13 @@ export const FILESYSTEM_SERVICE: Readonly<Record<string, Rpc>> = {
     await files.stat(from, { followSymlinks: false })
     await makeParents(call, to)
     await files.rename(from, to)
+    await call.e2b.metadata.move(call.sandbox, from, to)
     return { entry: await entryAt(call, to) }
   }),
   Remove: unary('files', ['Path', 'Empty'], async (call, { path }) => {
-    await call.sandbox.files.remove(await resolvePath(call, path), { recursive: true, force: true })
+    const removed = await resolvePath(call, path)
+    await call.sandbox.files.remove(removed, { recursive: true, force: true })
+    await call.e2b.metadata.remove(call.sandbox, removed)
     return {}
   }),
   WatchDir: serverStream('files', ['WatchRequest', 'WatchDirResponse'], { keepalive: {} }, async (call, request) => {
@@ -39,7 +42,7 @@ export const FILESYSTEM_SERVICE: Readonly<Record<string, Rpc>> = {
       work: async (send) => {
         await send({ start: {} })
         for await (const change of changes) {
-          const events = await eventsOf(call.sandbox, call.e2b.users, watched, change)
+          const events = await eventsOf(call.sandbox, call.e2b, watched, change)
           for (const filesystem of events) await send({ filesystem })
         }
       },
@@ -65,7 +68,7 @@ export const FILESYSTEM_SERVICE: Readonly<Record<string, Rpc>> = {
 }
 
 async function entryAt(call: EnvdCall, path: string) {
-  return await statEntry(call.sandbox, call.e2b.users, await resolvePath(call, path))
+  return await statEntry(call.sandbox, call.e2b, await resolvePath(call, path))
 }
 
 async function makeDirectory(call: EnvdCall, { path }: Message<'Path'>) {

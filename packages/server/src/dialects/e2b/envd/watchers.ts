@@ -2,9 +2,8 @@ import { newId, HearthError, type Sandbox, type WatchEvent } from '@hearth/contr
 import { posix } from 'node:path'
 import { asHearthError } from '../../../http/failures.ts'
 import type { Draft } from '../connect/messages.ts'
-import { statEntry } from './entries.ts'
+import { statEntry, type Describing } from './entries.ts'
 import { PerSandbox } from '../per-sandbox.ts'
-import type { Users } from './users.ts'
 
 /** Per sandbox: more polled watchers are refused, and one with more events that nobody has fetched has failed. */
 const MOST_WATCHERS = 64
@@ -27,11 +26,11 @@ export interface Watched {
 
 /** Watches that are polled, for clients that cannot hold a stream open. */
 export class Watchers {
-  readonly #users: Users
+  readonly #by: Describing
   readonly #sandboxes = new PerSandbox(() => new Map<string, Watcher>())
 
-  constructor(users: Users) {
-    this.#users = users
+  constructor(by: Describing) {
+    this.#by = by
   }
 
   create(sandbox: Sandbox, changes: Changes, watched: Watched): string {
@@ -77,7 +76,7 @@ export class Watchers {
   async #collect(sandbox: Sandbox, watcher: Watcher, watched: Watched): Promise<void> {
     await using changes = watcher.changes
     for await (const change of changes) {
-      const told = await eventsOf(sandbox, this.#users, watched, change)
+      const told = await eventsOf(sandbox, this.#by, watched, change)
       // Who asks meanwhile takes the list with them: this is the one that is there now.
       watcher.events.push(...told)
       if (watcher.events.length >= MOST_EVENTS) throw missed()
@@ -90,7 +89,7 @@ export class Watchers {
 /** A change as E2B tells it; a new name is two events, as inotify has them. */
 export async function eventsOf(
   sandbox: Sandbox,
-  users: Users,
+  by: Describing,
   { path, includeEntry }: Watched,
   change: WatchEvent,
 ): Promise<Draft<'FilesystemEvent'>[]> {
@@ -98,7 +97,7 @@ export async function eventsOf(
   // What has gone again meanwhile has no entry.
   const entry =
     includeEntry || change.kind === 'created'
-      ? await statEntry(sandbox, users, change.path).catch(() => undefined)
+      ? await statEntry(sandbox, by, change.path).catch(() => undefined)
       : undefined
   const shown = entry === undefined || !includeEntry ? {} : { entry }
   switch (change.kind) {
