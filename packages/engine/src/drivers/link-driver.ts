@@ -7,11 +7,10 @@ import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
-import { connectKeeper, explainEnd, endKeeper, isPaused } from '../host/keeper-process.ts'
+import { connectKeeper, endKeeper, isPaused } from '../host/keeper-process.ts'
 import type { KeeperPool } from '../host/keeper-pool.ts'
 import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
-import type { LinkEnd } from '../link/link-end.ts'
 import { LinkMachine } from '../machine/link-machine.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
@@ -19,6 +18,7 @@ import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import { MachineCapture } from './capture-machine.ts'
 import { ClaimableMachine } from './claimable-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
+import { ASLEEP, endOf } from './end-of-machine.ts'
 import { greet } from './greet-machine.ts'
 import { incompatibleMemory } from './incompatible-memory.ts'
 import type { LaunchPlan, Step } from './launch-plan.ts'
@@ -276,19 +276,6 @@ export class LinkDriver implements Driver {
 /** Those of a fork and of a sleep are as they were. */
 function hasOthers({ from }: LaunchRequest): boolean {
   return from?.manifest.kind === 'snapshot'
-}
-
-const ASLEEP: LinkEnd = { kind: 'asleep', detail: 'the sandbox was hibernated' }
-
-/** Null also when the host cannot tell: the link is lost then, and how the machine ended is found out later. */
-function endOf(directory: string, oomKills: () => number, onProblem: OnProblem): LinkEnd | null {
-  try {
-    const end = explainEnd(directory, oomKills())
-    return end === null ? null : { kind: 'ended', ...end }
-  } catch (error) {
-    onProblem(`finding out how ${directory} ended`, error)
-    return null
-  }
 }
 
 /** The snapshot whose processes go on in the new machine; null when there is none, or it has only files. */
