@@ -1,11 +1,18 @@
 /** Tells people what the scripts do: one line per step, rewritten in place while it runs on a terminal. */
 export class Steps {
-  readonly #terminal = process.stderr.isTTY
+  readonly #terminal: boolean
+  readonly #quiet: boolean
+
+  /** `quiet`: problems alone. */
+  constructor(quiet = false) {
+    this.#quiet = quiet
+    this.#terminal = process.stderr.isTTY && !quiet
+  }
 
   /** Runs one step; its line ends with what `work` returns, or with how long it took. */
   async step<Result>(title: string, work: (detail: (text: string) => void) => Promise<Result>): Promise<Result> {
     const started = performance.now()
-    if (!this.#terminal) this.line(`• ${title}`)
+    if (!this.#terminal && !this.#quiet) this.line(`• ${title}`)
     let detail = ''
     const draw = (): void => {
       const seconds = Math.floor((performance.now() - started) / 1000)
@@ -27,7 +34,7 @@ export class Steps {
   }
 
   done(text: string): void {
-    this.line(`✓ ${text}`)
+    if (!this.#quiet) this.line(`✓ ${text}`)
   }
 
   problem(text: string): void {

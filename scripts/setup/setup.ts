@@ -20,11 +20,13 @@ export interface SetupOptions {
   readonly tests: boolean
   /** Asks again for packages that were not to be had lately. */
   readonly retry: boolean
+  /** Problems are told alone. Default false. */
+  readonly quiet?: boolean
 }
 
 /** Makes this machine ready. Returns false only when the guest program could not be built: without it there is no real rung. */
 export async function setup(options: SetupOptions): Promise<boolean> {
-  const steps = new Steps()
+  const steps = new Steps(options.quiet)
   const paths = hostPaths()
   // Only its owner may look below: sandboxes' files lie there under other user ids.
   await mkdir(paths.home, { recursive: true, mode: 0o700 })

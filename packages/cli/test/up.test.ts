@@ -62,6 +62,18 @@ it('serves the API with the key it made, and what runs outlives it', async () =>
   expect(said).toContain('the others still work')
 })
 
+it('says nothing with -q, and tells a failure as JSON with --json', async () => {
+  const { child, finished } = hearth.start(['up', '--port', '0', '-q'])
+  await expect.poll(() => readdir(hearth.home), { timeout: 30_000 }).toContain('server.json')
+  const second = await hearth.run(['up', '--port', '0', '--json'])
+  expect(second).toMatchObject({ code: 1 })
+  expect(JSON.parse(second.stderr)).toMatchObject({
+    error: { message: expect.stringContaining('another server') as unknown },
+  })
+  child.kill('SIGTERM')
+  expect(await finished).toMatchObject({ code: 0, stderr: '' })
+})
+
 it.each([['--port', 'x'], ['--port', '65536'], ['--nothing'], ['--host', '0.0.0.0', '--port', 'y']])(
   'refuses %s',
   async (...args) => {

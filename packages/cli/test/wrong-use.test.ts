@@ -16,6 +16,8 @@ const CASES: readonly [args: string, code: number, message: RegExp][] = [
   ['run --memory 1M -- true', 125, /memoryBytes/],
   ['run --rung basement -- true', 125, /'basement' is invalid\. It must be simulated, process, .* or microvm/],
   ['run --at-least basement -- true', 125, /'basement' is invalid\. It must be simulated/],
+  ['exec -- sh -c true', 125, /missing required argument 'id'/],
+  ['exec --timeout 1s -- sh -c true', 125, /missing required argument 'id'/],
   ['ls --rung basement', 2, /'basement' is invalid\. It must be simulated/],
   ['run --cpus none -- true', 125, /It must be a number of cores/],
   ['run --pids 1.5 -- true', 125, /It must be a whole number/],

@@ -9,15 +9,16 @@ import { recordServer } from '../server/server-record.ts'
 export async function up(options: UpOptions): Promise<number> {
   // From here on an interrupt is a request to end in order, also while it starts.
   const ending = firstSignal()
-  const { newKey = false, verbose = false } = options
+  const { newKey = false, quiet = false } = options
+  const level = quiet ? 'quiet' : options.verbose === true || options.json === true ? 'all' : 'usual'
   const configuration = await upConfiguration(options)
-  const logLevel = logLevelOf(configuration.log?.level ?? undefined, verbose)
+  const logLevel = logLevelOf(configuration.log?.level ?? undefined, level)
   const server = await serve({ ...(await serveOptionsOf(configuration)), newKey, logLevel }).catch(explain)
   await using record = await recordServer(server.home, server.url)
   void record
-  process.stderr.write(welcome(server, options))
+  if (!quiet) process.stderr.write(welcome(server, options))
   const signal = await ending
-  process.stderr.write(`hearth: ${signal}, ending; sandboxes live on until their deadline\n`)
+  if (!quiet) process.stderr.write(`hearth: ${signal}, ending; sandboxes live on until their deadline\n`)
   await server.stop()
   return 0
 }
@@ -29,8 +30,12 @@ export async function printConfiguration(options: UpOptions): Promise<number> {
 }
 
 /** People at a terminal see problems alone, unless they want more. */
-function logLevelOf(configured: ServeOptions['logLevel'], verbose: boolean): NonNullable<ServeOptions['logLevel']> {
-  if (verbose) return configured === 'debug' ? 'debug' : 'info'
+function logLevelOf(
+  configured: ServeOptions['logLevel'],
+  wanted: 'quiet' | 'usual' | 'all',
+): NonNullable<ServeOptions['logLevel']> {
+  if (wanted === 'quiet') return configured === 'error' || configured === 'silent' ? configured : 'warn'
+  if (wanted === 'all') return configured === 'debug' ? 'debug' : 'info'
   return configured ?? (process.stdout.isTTY ? 'warn' : 'info')
 }
 

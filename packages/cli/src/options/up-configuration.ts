@@ -21,6 +21,8 @@ export interface UpOptions {
   readonly previewDomain?: string
   readonly publicUrl?: string
   readonly verbose?: boolean
+  readonly json?: boolean
+  readonly quiet?: boolean
 }
 
 type Settings = NonNullable<Configuration['dialects']>

@@ -57,6 +57,8 @@ function addUp(program: Command, finish: Finish): void {
     )
     .option('--new-key', 'make another key of an operator for the command line, when the one of this home is lost')
     .option('--verbose', 'the whole log also on a terminal, which else shows problems alone')
+    .option('--json', 'the same, and a failure as JSON too; the log is an object per line')
+    .option('-q, --quiet', 'no welcome, and of the log problems alone; a key that is made is in HEARTH_HOME/key')
     .action(async (options: UpOptions) => {
       const { printConfiguration, up } = await import('../commands/up.ts')
       finish(await (options.printConfig === true ? printConfiguration(options) : up(options)))
@@ -73,7 +75,9 @@ function addSetup(program: Command, finish: Finish): void {
   const command = program
     .command('setup')
     .description('prepare this machine: as root on Debian or Ubuntu install what rungs need, and make the disk store')
-    .action(async () => finish(await (await import('../commands/setup.ts')).setupMachine()))
+  common(command, 'no progress, problems alone').action(async (options: CommonOptions) =>
+    finish(await (await import('../commands/setup.ts')).setupMachine(options)),
+  )
   examples(command, ['sudo hearth setup', 'HEARTH_STORE_SIZE=64G hearth setup'])
 }
 

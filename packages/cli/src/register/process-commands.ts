@@ -41,6 +41,8 @@ function addExec(program: Command, finish: Finish): void {
   ])
   verb.action(async () => {
     const { id, command, options } = parseAroundId<ExecOptions>(verb, execOptions)
+    // What follows `--` is the command: its first word is not looked for among sandboxes.
+    if (afterSeparator(verb) === verb.args.length) verb.error("error: missing required argument 'id'", { exitCode: 1 })
     // The same words as when commander finds out by itself.
     if (command.length === 0) verb.error("error: missing required argument 'command'", { exitCode: 1 })
     finish(await (await import('../commands/exec.ts')).exec(id, command, options))
@@ -84,8 +86,7 @@ function addShell(program: Command, finish: Finish): void {
     'hearth shell ID --attach 3',
   ])
   verb.action(async (_id: string | undefined, _words: string[], options: SandboxOptions & ServerOptions) => {
-    const separator = verb.parent?.args.indexOf('--') ?? -1
-    const fresh = verb.args.length === 0 || (separator !== -1 && afterSeparator(verb) === verb.args.length)
+    const fresh = verb.args.length === afterSeparator(verb)
     if (fresh) return finish(await (await import('../commands/shell.ts')).shell(verb.args, options))
     const found = parseAroundId<RemoteShellOptions>(verb, shellOptions)
     finish(await (await import('../commands/remote-shell.ts')).remoteShell(found.id, found.command, found.options))
@@ -95,7 +96,8 @@ function addShell(program: Command, finish: Finish): void {
 /** How many words follow the first `--`. */
 function afterSeparator(verb: Command): number {
   const given = verb.parent?.args ?? []
-  return given.length - given.indexOf('--') - 1
+  const separator = given.indexOf('--')
+  return separator === -1 ? 0 : given.length - separator - 1
 }
 
 function shellOptions(command: Command): Command {

@@ -35,9 +35,9 @@ function explained(error: HearthError, server: FoundServer): HearthError {
 function keyRemedy(server: FoundServer): string {
   switch (server.keySource) {
     case 'environment':
-      return `HEARTH_API_KEY is not a key of ${server.url}. The first key of a server is in the file \`key\` of its HEARTH_HOME (here ${keyFile()}).`
+      return `HEARTH_API_KEY is not a key of ${server.url}, or not any more. The first key of a server is in the file \`key\` of its HEARTH_HOME (here ${keyFile()}).`
     case 'file':
-      return `The key in ${keyFile()} is not one of ${server.url}: set HEARTH_API_KEY, or HEARTH_HOME to that of the server.`
+      return `The key in ${keyFile()} is not one of ${server.url}, or not any more: set HEARTH_API_KEY, or HEARTH_HOME to that of the server; \`hearth up --new-key\` makes another.`
     case 'none':
       return server.isLocal
         ? `HEARTH_API_KEY is not set, and ${keyFile()} is not there: set it, or HEARTH_HOME to that of the server.`
