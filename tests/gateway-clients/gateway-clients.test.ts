@@ -11,7 +11,7 @@ import { PostgresCluster } from '../../packages/testing/src/store/postgres-clust
 import { CLIENTS } from './clients.ts'
 import { GitServer } from './git-server.ts'
 import { npmRegistry, pythonIndex, type Pages } from './registries.ts'
-import { SshServer } from './ssh-server.ts'
+import { SshServer } from '../../packages/server/src/workspaces/testing/ssh-server.ts'
 
 const TOKEN: Secret = {
   name: 'TOKEN',

@@ -102,6 +102,12 @@ export const BOUNDS = {
   /** What one repository may take on the host, and how long one call of git may speak to its server. */
   repositoryBytes: 16 * GiB,
   repositoryTransferMs: 600_000,
+  /** How long a server of git may take to say what its default branch is, with which every fetch begins. */
+  repositoryAnswerMs: 60_000,
+  /** The memory of a program that speaks to a server of git, without the packs that it has mapped. */
+  repositoryMemoryBytes: 4 * GiB,
+  /** Servers of git whose keys one tenant has pinned. */
+  hostKeys: 1000,
   /** Repositories and workspaces of one tenant. */
   repositories: 1000,
   workspaces: 10_000,

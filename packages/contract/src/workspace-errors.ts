@@ -16,6 +16,17 @@ export const WORKSPACE_ERRORS = {
     suggestion:
       'The server refuses the credentials, or has no such repository: store a token with `hearth secret set NAME --for HOST --basic` and name it with `--secret NAME`.',
   },
+  host_key_changed: {
+    status: 502,
+    retryable: false,
+    suggestion:
+      'Somebody may stand between this host and the server, or the server has new keys. If its owner says so, `hearth repo host-keys --forget HOST` lets the next call take the new one; a secret that was stored with --host-key has to be stored anew.',
+  },
+  ssh_missing: {
+    status: 503,
+    retryable: false,
+    suggestion: 'Install `ssh` on the host of the server (Debian: `apt-get install openssh-client`; `npm run setup` does it).',
+  },
   repository_invalid: {
     status: 422,
     retryable: false,

@@ -66,13 +66,15 @@ export type Lifetime = (typeof LIFETIMES)[number]
 
 /** Where a repository is, and which secret opens it. */
 const locationFields = {
-  /** `https://...`, without credentials. */
+  /** `https://...` without credentials, or `ssh://user@host/path` and `user@host:path`, which need a secret. */
   url: remoteUrlSchema.optional(),
   /** A repository on the host of the server. Needs the scope `operator`. */
   path: hostPathSchema.optional(),
-  /** The name of a secret that is bound to that host with `basic`. Only the host ever uses it. */
+  /** The name of a secret that is bound to that host with `basic`, or with `ssh` for an address of ssh. Only the host ever uses it. */
   secret: secretNameSchema.optional(),
   forge: forgeSchema.optional(),
+  /** With an address of ssh: the secret that is bound with `basic`, with which pull requests are made. */
+  forgeSecret: secretNameSchema.optional(),
 }
 
 function namesOne(value: Readonly<Record<string, unknown>>, names: readonly string[]): boolean {

@@ -11,6 +11,7 @@ import type {
   FileChange,
   ForkView,
   Grant,
+  HostKeyView,
   forkRequestSchema,
   MergeResult,
   Policy,
@@ -202,6 +203,10 @@ export interface RepositoryControl {
   fetch(caller: Caller, id: string, signal: AbortSignal): Promise<RepositoryView>
   /** `repository_in_use` while there are workspaces of it. */
   remove(caller: Caller, id: string): Promise<void>
+  /** The servers that the tenant speaks to with ssh, as they were known the first time. */
+  hostKeys(caller: Caller, query: PageQuery): Promise<Page<HostKeyView>>
+  /** The next call takes whatever key the server has then. */
+  forgetHostKey(caller: Caller, host: string): Promise<void>
 }
 
 /** The workspaces of the caller's tenant: another tenant's is `workspace_not_found`. */

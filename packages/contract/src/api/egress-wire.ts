@@ -1,9 +1,13 @@
 import { z } from 'zod'
 import { budgetsSchema, policySchema, ruleSchema } from '../policy.ts'
-import { secretBindingSchema, secretUseSchema, secretValueSchema } from '../secrets.ts'
+import { secretBindingSchema, secretUseSchema, secretValueProblem, secretValueSchema } from '../secrets.ts'
 
 export const putSecretSchema = z
   .strictObject({ value: secretValueSchema, binding: secretBindingSchema })
+  .superRefine(({ value, binding }, context) => {
+    const message = secretValueProblem(value, binding.placement)
+    if (message !== null) context.addIssue({ code: 'custom', path: ['value'], message })
+  })
   .meta({ id: 'PutSecret' })
 
 /** All that is ever told of a secret: never its value. */

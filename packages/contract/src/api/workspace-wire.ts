@@ -10,6 +10,8 @@ export const repositoryViewSchema = z
     path: z.string().nullable(),
     secret: z.string().nullable(),
     forge: forgeSchema.nullable(),
+    /** With which pull requests are made, where `secret` is a key of ssh. */
+    forgeSecret: z.string().nullable(),
     defaultBranch: z.string().nullable(),
     /** What the cache takes. */
     bytes: z.number(),
@@ -21,6 +23,18 @@ export const repositoryViewSchema = z
   })
   .meta({ id: 'Repository' })
 export type RepositoryView = z.output<typeof repositoryViewSchema>
+
+/** A server of git whose key was taken when it was first spoken to with ssh. */
+export const hostKeyViewSchema = z
+  .object({
+    /** As in lists of known hosts: `host`, or `[host]:port`. */
+    host: z.string(),
+    /** For example `ssh-ed25519 AAAA...`. */
+    key: z.string(),
+    pinnedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'HostKey' })
+export type HostKeyView = z.output<typeof hostKeyViewSchema>
 
 export const pullRequestViewSchema = z
   .object({ forge: z.enum(FORGES), number: z.number(), url: z.string(), branch: z.string(), base: z.string() })

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { HearthError } from '@hearth/contract'
@@ -19,9 +20,15 @@ export interface GitOptions extends GitPlace {
   readonly identity?: Readonly<Record<string, string>>
   /** Every user may write to the files that it makes, as a sandbox's users must. */
   readonly openToAll?: boolean
+  /** What each of its programs may have of memory of its own, without what it has mapped of files. Default: no bound. */
+  readonly memoryBytes?: number
   /** Makes the error of a failure from what git wrote to standard error. Default: `internal`. */
   readonly failure?: (problems: string) => HearthError
 }
+
+const SETPRIV = '/usr/bin/setpriv'
+/** Comes before a program that must not outlive the one that started it, however that ends. Of util-linux; without it the end is later. */
+export const TIED: readonly string[] = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'KILL', '--'] : []
 
 const MOST_BYTES = 64 * 1024 * 1024
 /** Of what git says about problems the end is kept: a server that is spoken to may say any amount. */
@@ -67,9 +74,14 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   }
 }
 
-/** Node has one mask for all that it does, so that a shell sets that of git alone. */
-function opening({ openToAll = false }: GitOptions): [string, ...string[]] {
-  return openToAll ? ['sh', '-c', 'umask 000; exec git "$@"', 'git'] : ['git']
+/** Node has one mask and one set of limits for all that it does, so that a shell sets those of git alone. What speaks to others ends with this process. */
+function opening({ openToAll = false, memoryBytes, reach }: GitOptions): [string, ...string[]] {
+  const settings = [
+    ...(openToAll ? ['umask 000'] : []),
+    ...(memoryBytes === undefined ? [] : [`ulimit -d ${Math.ceil(memoryBytes / 1024)}`]),
+  ]
+  const [first = 'git', ...more] = [...(reach === undefined ? [] : TIED), 'git']
+  return settings.length === 0 ? [first, ...more] : ['sh', '-c', `${settings.join(' && ')} && exec "$@"`, 'sh', first, ...more]
 }
 
 /** With what it started: transports and packers are processes of their own. */

@@ -1,10 +1,18 @@
-import type { AddRepository, RepositoryView } from '@hearth/contract'
+import type { AddRepository, HostKeyView, RepositoryView } from '@hearth/contract'
 import { checkedId } from '../checks.ts'
 import { allPages, keyedCall } from '../transport/calls.ts'
 import type { CallOptions, HttpClient } from '../transport/http-client.ts'
 import { dated, type Dated } from './dates.ts'
 
 export type Repository = Dated<RepositoryView, 'createdAt' | 'fetchedAt' | 'usedAt'>
+
+/** A server of git whose key was taken when it was first spoken to with ssh. */
+export interface HostKey {
+  /** `host`, or `[host]:port`. */
+  readonly host: string
+  readonly key: string
+  readonly pinnedAt: Date
+}
 
 /** The repositories that the caller's tenant has made known, each cached once on the host. */
 export class Repositories {
@@ -40,6 +48,17 @@ export class Repositories {
   /** Refused with `repository_in_use` while there are workspaces of it. */
   async remove(id: string, options: CallOptions = {}): Promise<void> {
     await this.#http.done({ method: 'DELETE', path: pathOf(id), signal: options.signal, timeoutMs: null })
+  }
+
+  /** The servers that are spoken to with ssh and were known by no key before. Oldest first. */
+  async hostKeys(options: CallOptions = {}): Promise<HostKey[]> {
+    const views = await allPages<HostKeyView>(this.#http, '/host-keys', options)
+    return views.reverse().map(({ host, key, pinnedAt }) => ({ host, key, pinnedAt: new Date(pinnedAt) }))
+  }
+
+  /** The next call takes the key that the server has then. `host` as in the list. */
+  async forgetHostKey(host: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: 'DELETE', path: `/host-keys/${encodeURIComponent(host)}`, signal: options.signal })
   }
 }
 

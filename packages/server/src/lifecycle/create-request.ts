@@ -10,7 +10,7 @@ import {
 } from '@hearth/contract'
 import type { Caller } from '../control-plane.ts'
 import { resolveMounts } from '../volumes/finding-volumes.ts'
-import type { NewSandbox, StoredSpec, WorkspaceRecord } from '../state/index.ts'
+import type { NewSandbox, StoredSecret, StoredSpec, WorkspaceRecord } from '../state/index.ts'
 import { requireAllowedTemplate } from './allowed-template.ts'
 import type { Context } from './context.ts'
 import { specIn } from './workspace-spec.ts'
@@ -56,7 +56,7 @@ export async function planCreate(
   }
   const spec = workspace === null ? whole : specIn(whole, workspace)
   const plan = await hearth.plan(engineSpec(spec))
-  for (const { secret } of spec.secrets ?? []) await context.store.secrets.get(tenantId, secret)
+  for (const { secret } of spec.secrets ?? []) requireUsable(await context.store.secrets.get(tenantId, secret))
   if (idleAction === 'pause' && !plan.capabilities.pause) {
     throw new HearthError('capability_unsupported', `idleAction: ${plan.driver} cannot pause a sandbox`)
   }
@@ -106,4 +106,10 @@ function storedSpec(request: CreateSandbox): StoredSpec {
 
 function refusal(message: string): HearthError {
   return new HearthError('invalid_request', `request.${message}`)
+}
+
+/** A key of ssh is for the host alone: there is no place of a request that it could be put into. */
+function requireUsable({ name, binding }: StoredSecret): void {
+  if (binding.placement.in !== 'ssh') return
+  throw refusal(`secrets: ${name} is a key of ssh, which the server uses for repositories and no sandbox can use`)
 }

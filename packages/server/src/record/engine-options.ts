@@ -17,7 +17,9 @@ export function engineOptions(
     secrets: async (name, sandbox) => {
       const tenantId = await records.tenantOf(sandbox)
       if (tenantId === null) return null
-      return (await store.secrets.reveal(tenantId, name)) ?? removed(name)
+      const found = await store.secrets.reveal(tenantId, name)
+      // SAFETY: a key of ssh stays with the server, also when it was stored under the name of what a sandbox uses.
+      return found === null || found.binding.placement.in === 'ssh' ? removed(name) : found
     },
   }
 }

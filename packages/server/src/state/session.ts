@@ -17,6 +17,7 @@ import { SnapshotRepository } from './snapshots/snapshots.ts'
 import { TemplateBuildRepository } from './templates/template-builds.ts'
 import { VolumeRepository } from './volumes/volumes.ts'
 import { WebhookRepository } from './webhooks/webhooks.ts'
+import { HostKeyTable } from './workspaces/host-keys.ts'
 import { RepositoryTable } from './workspaces/repositories.ts'
 import { SeedTable } from './workspaces/seeds.ts'
 import { WorkspaceTable } from './workspaces/workspaces.ts'
@@ -73,6 +74,8 @@ export function openSession(
     runs: new RunRepository({ database, sources, changes, changed }),
     /** Repositories that are cached on hosts. */
     repositories: new RepositoryTable(database, sources),
+    /** Servers of git that tenants speak to with ssh. */
+    hostKeys: new HostKeyTable(database, sources),
     /** Checkouts that workspaces are copied from. */
     seeds: new SeedTable(database, sources),
     /** Durable checkouts. */

@@ -56,7 +56,7 @@ it('brings a database of before snapshots up to date', async () => {
     delete from kysely_migration where name > '002';
     create table templates (name text);
     drop table volumes; drop table webhooks; drop table template_builds; drop table sandbox_notes;
-    drop table workspaces; drop table seeds; drop table repositories;
+    drop table workspaces; drop table seeds; drop table repositories; drop table ssh_host_keys;
     drop table runs; drop table run_labels; drop table run_events; drop table run_messages;
     drop index api_keys_by_sandbox_id; drop index sandboxes_by_holder; alter table sandboxes drop column holder;
     alter table api_keys drop column granted; alter table api_keys drop column path; alter table api_keys drop column sandbox_id;

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises'
-import { BOUNDS, HearthError, type FetchMode } from '@hearth/contract'
+import { BOUNDS, HearthError, type FetchMode, type Secret } from '@hearth/contract'
 import type { RepositoryRecord } from '../state/index.ts'
 import type { RemoteAccess } from './git/repository-cache.ts'
 import { parseRemote } from './git/remote.ts'
+import { knownServer } from './known-servers.ts'
 import { cacheOf, repositoryDirectory, type WorkspaceContext } from './workspace-context.ts'
 
 /** How its server is spoken to. The secret is read each time: tokens of forges live for an hour. */
@@ -12,10 +13,19 @@ export async function accessOf(
   signal?: AbortSignal,
 ): Promise<RemoteAccess> {
   const remote = parseRemote(url === null ? { path: path ?? '' } : { url })
-  const revealed = secret === null ? null : await store.secrets.reveal(tenantId, secret)
-  if (secret !== null && revealed === null)
-    throw new HearthError('secret_not_found', `there is no secret ${secret}`, { context: { secret } })
-  return { remote, secret: revealed, anywhere, ...(signal === undefined ? {} : { signal }) }
+  const opens = secret === null ? null : await revealed({ store }, tenantId, secret)
+  const server = await knownServer(store, tenantId, remote, opens)
+  return { remote, secret: opens, anywhere, server, ...(signal === undefined ? {} : { signal }) }
+}
+
+export async function revealed(
+  { store }: Pick<WorkspaceContext, 'store'>,
+  tenantId: string,
+  secret: string,
+): Promise<Secret> {
+  const found = await store.secrets.reveal(tenantId, secret)
+  if (found !== null) return found
+  throw new HearthError('secret_not_found', `there is no secret ${secret}`, { context: { secret } })
 }
 
 /** Asks the server. One that has no cache is cloned. Called in the turn of the repository. */
@@ -25,15 +35,15 @@ export async function fetchRepository(
   signal?: AbortSignal,
 ): Promise<RepositoryRecord> {
   const { store } = context
-  const access = await accessOf(context, known, signal)
   if (known.state === 'ready') {
+    const access = await accessOf(context, known, signal)
     const fetched = await cacheOf(context, known.id).fetch(access)
     return await store.repositories.note(known.id, fetched)
   }
   if (known.state !== 'cloning') await store.repositories.move(known.id, 'cloning')
   context.step('repository:begun')
   try {
-    const fetched = await cacheOf(context, known.id).fetch(access)
+    const fetched = await cacheOf(context, known.id).fetch(await accessOf(context, known, signal))
     context.step('repository:fetched')
     return await store.repositories.move(known.id, 'ready', { ...fetched, fetchedAt: Date.now(), reason: null })
   } catch (error) {

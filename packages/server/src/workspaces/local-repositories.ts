@@ -1,8 +1,10 @@
 import {
   addRepositorySchema,
+  HearthError,
   newRepositoryId,
   parseInput,
   type AddRepository,
+  type HostKeyView,
   type RepositoryView,
 } from '@hearth/contract'
 import type { Caller, KeyedCall, Page, PageQuery, RepositoryControl } from '../control-plane.ts'
@@ -10,11 +12,11 @@ import { requireScope } from '../http/access/scopes.ts'
 import type { RepositoryLocation, RepositoryRecord } from '../state/index.ts'
 import { fetchRepository } from './fetching.ts'
 import { findRepository } from './finding.ts'
-import { parseRemote } from './git/remote.ts'
-import { requireBound } from './git/remote-reach.ts'
+import { parseRemote, type Remote } from './git/remote.ts'
+import { needsKey, requireBound } from './git/remote-reach.ts'
 import { keyedWork } from './keyed-work.ts'
 import { removeRepository } from './removing.ts'
-import { repositoryView } from './views.ts'
+import { hostKeyView, repositoryView } from './views.ts'
 import type { WorkspaceContext } from './workspace-context.ts'
 
 /** The repositories of a tenant on this host. */
@@ -37,17 +39,28 @@ export class LocalRepositories implements RepositoryControl {
 
   /** What was asked for, with what the caller may do. */
   async locate(caller: Caller, request: AddRepository): Promise<RepositoryLocation> {
-    const { url, path, secret, forge } = parseInput(addRepositorySchema, request, 'request')
+    const { url, path, secret, forge, forgeSecret } = parseInput(addRepositorySchema, request, 'request')
     if (path !== undefined) requireScope(caller.scopes, 'operator')
     const remote = parseRemote(url === undefined ? { path } : { url })
-    if (secret !== undefined) requireBound(remote.host, await this.#context.store.secrets.get(caller.tenantId, secret))
+    const { secrets } = this.#context.store
+    if (secret !== undefined) requireBound(remote, await secrets.get(caller.tenantId, secret))
+    else await this.#requireKey(caller, remote)
+    if (forgeSecret !== undefined) await secrets.get(caller.tenantId, forgeSecret)
     return {
       url: url === undefined ? null : remote.address,
       path: path ?? null,
       secret: secret ?? null,
       forge: forge ?? null,
+      forgeSecret: forgeSecret ?? null,
       anywhere: caller.scopes.has('operator'),
     }
+  }
+
+  /** Before anything is written down: with ssh nothing is open to everybody. */
+  async #requireKey({ tenantId }: Caller, remote: Remote): Promise<void> {
+    if (remote.protocol !== 'ssh') return
+    const { store, hostId } = this.#context
+    if ((await store.repositories.at(tenantId, hostId, remote.address))?.secret == null) throw needsKey(remote)
   }
 
   async addAt(tenantId: string, location: RepositoryLocation, signal?: AbortSignal): Promise<RepositoryView> {
@@ -95,5 +108,20 @@ export class LocalRepositories implements RepositoryControl {
     await this.#context.turns.of(found, async () =>
       removeRepository(this.#context, await findRepository(this.#context, caller.tenantId, found)),
     )
+  }
+
+  async hostKeys(caller: Caller, { limit, cursor }: PageQuery): Promise<Page<HostKeyView>> {
+    this.#requireOpen()
+    const query = { limit, ...(cursor === null ? {} : { cursor }) }
+    const { items, next } = await this.#context.store.hostKeys.list(caller.tenantId, query)
+    return { items: items.map(hostKeyView), next }
+  }
+
+  async forgetHostKey({ tenantId }: Caller, host: string): Promise<void> {
+    this.#requireOpen()
+    if (await this.#context.store.hostKeys.forget(tenantId, host)) return
+    throw new HearthError('not_found', 'no key is kept of this server', {
+      suggestion: '`hearth repo host-keys` lists those that are.',
+    })
   }
 }

@@ -1,8 +1,10 @@
 import { HearthError, type PullRequestResult } from '@hearth/contract'
 import type { WorkspaceRecord } from '../state/index.ts'
-import { accessOf } from './fetching.ts'
+import { accessOf, revealed } from './fetching.ts'
 import { findRepository } from './finding.ts'
 import { createPullRequest } from './forges/create-pull-request.ts'
+import { requireForgeToken, webUrl } from './forges/forge-token.ts'
+import { placeOf } from './forges/forge.ts'
 import { ANYWHERE } from './git/remote.ts'
 import type { WorkspaceContext } from './workspace-context.ts'
 
@@ -24,14 +26,18 @@ export async function askForMerge(
     throw new HearthError('invalid_state', `workspace ${record.id} was not pushed`, { suggestion: 'Push it first.' })
   const repository = await findRepository(context, record.tenantId, record.repositoryId)
   const { secret, remote, anywhere } = await accessOf(context, repository, signal)
-  if (secret === null) throw new HearthError('repository_denied', `repository ${repository.id} names no secret`)
+  const { tenantId, forgeSecret } = repository
+  const token = forgeSecret === null ? secret : await revealed(context, tenantId, forgeSecret)
+  if (token === null) throw new HearthError('repository_denied', `repository ${repository.id} names no secret`)
+  const remoteUrl = webUrl(remote)
+  requireForgeToken(token, remoteUrl, placeOf(repository.forge, remoteUrl).api)
   const base = wanted ?? repository.defaultBranch
   if (base === null) throw new HearthError('invalid_request', 'base: the repository has no default branch')
   const { branch } = record.pushed
   const { forge, number, url, created } = await createPullRequest({
     forge: repository.forge,
-    remoteUrl: remote.address,
-    token: secret.value,
+    remoteUrl,
+    token: token.value,
     branch,
     base,
     title,
@@ -43,7 +49,7 @@ export async function askForMerge(
   const pullRequest = { forge, number, url, branch, base }
   await context.store.transaction(async (session) => {
     await session.workspaces.patch(record.id, { pullRequest })
-    const { tenantId, sandboxId, id } = record
+    const { sandboxId, id } = record
     const data = { workspace: id, ...pullRequest }
     await session.events.append({ tenantId, sandboxId, type: 'workspace.pull_request', data })
   })

@@ -1,15 +1,19 @@
 import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { guarded } from '../lifecycle/guarded.ts'
 import type { RepositoryRecord, WorkspaceRecord } from '../state/index.ts'
 import { undoWorkspace } from './making.ts'
 import { backToReady } from './evicting.ts'
+import { endLeftovers } from './git/leftovers.ts'
 import { finishRemoving, removeRepository, removeWorkspace } from './removing.ts'
 import { removeSeed } from './seeds.ts'
 import { repositoryDirectory, type WorkspaceContext } from './workspace-context.ts'
 
 /** What the last life of this server left undone, before anything new begins. What cannot be done now is told, and is done by the next start. */
 export async function settleWorkspaces(context: WorkspaceContext): Promise<void> {
-  const { store, hostId } = context
+  const { store, hostId, hearth } = context
+  // They would go on writing to what is removed below.
+  await guarded(context, 'ending what speaks to servers of git', () => endLeftovers(join(hearth.paths.store, 'repositories')))
   for (const seed of await store.seeds.ofHost(hostId, ['making', 'deleting'])) {
     await guarded(context, `removing ${seed.id}`, () => removeSeed(context, seed))
   }

@@ -1,12 +1,12 @@
-import type { RepositoryView, WorkspaceView } from '@hearth/contract'
-import type { RepositoryRecord, WorkspaceRecord } from '../state/index.ts'
+import type { HostKeyView, RepositoryView, WorkspaceView } from '@hearth/contract'
+import type { PinnedHostKey, RepositoryRecord, WorkspaceRecord } from '../state/index.ts'
 
 function iso(milliseconds: number): string {
   return new Date(milliseconds).toISOString()
 }
 
 export function repositoryView(record: RepositoryRecord): RepositoryView {
-  const { id, state, url, path, secret, forge, defaultBranch, bytes, createdAt, fetchedAt, usedAt, reason } = record
+  const { id, state, url, path, secret, forge, forgeSecret, defaultBranch, bytes, createdAt, fetchedAt, usedAt, reason } = record
   return {
     id,
     state,
@@ -14,6 +14,7 @@ export function repositoryView(record: RepositoryRecord): RepositoryView {
     path,
     secret,
     forge,
+    forgeSecret,
     defaultBranch,
     bytes,
     createdAt: iso(createdAt),
@@ -21,6 +22,10 @@ export function repositoryView(record: RepositoryRecord): RepositoryView {
     usedAt: iso(usedAt),
     reason,
   }
+}
+
+export function hostKeyView({ host, key, pinnedAt }: PinnedHostKey): HostKeyView {
+  return { host, key, pinnedAt: iso(pinnedAt) }
 }
 
 /** `alive`: sandboxes that live. */

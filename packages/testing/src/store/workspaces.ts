@@ -1,10 +1,17 @@
-import { newRepositoryId, newVolumeId, newWorkspaceId, type RepositoryId } from '@hearth/contract'
+import { BOUNDS, newRepositoryId, newVolumeId, newWorkspaceId, type RepositoryId } from '@hearth/contract'
 import type { NewWorkspace, Store, WorkspaceRecord } from '@hearth/server/state'
 import { expect, it } from 'vitest'
 import { expectRefusal } from '../support/expectations.ts'
 import { useStore, type StoreSuiteOptions } from './store-suite.ts'
 
-const LOCATION = { url: 'https://example.com/a.git', path: null, secret: null, forge: null, anywhere: false } as const
+const LOCATION = {
+  url: 'https://example.com/a.git',
+  path: null,
+  secret: null,
+  forge: null,
+  forgeSecret: null,
+  anywhere: false,
+} as const
 const BASE = 'a'.repeat(40)
 
 export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
@@ -47,6 +54,24 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
     expect(await repository(store, own.id)).toBe(id)
     expect(await store.repositories.find(own.id, id)).toMatchObject({ secret: 'forge' })
     expect(await store.repositories.find(other.id, id)).toBeNull()
+  })
+
+  it('keeps the first key of a server, for each tenant, until it is forgotten', async () => {
+    const { store, tenant } = fixture()
+    const [own, other] = [(await tenant()).id, (await tenant()).id]
+    expect(await store.hostKeys.find(own, 'h')).toBeNull()
+    const pins = ['one', 'two'].map((key) => store.hostKeys.pin(own, 'h', key))
+    const [first, second] = await Promise.all(pins)
+    expect(second).toBe(first)
+    expect(await store.hostKeys.find(own, 'h')).toBe(first)
+    expect(await store.hostKeys.pin(other, 'h', 'theirs')).toBe('theirs')
+    expect(await store.hostKeys.list(own, { limit: 10 })).toMatchObject({ items: [{ host: 'h', key: first }], next: null })
+    expect(await store.hostKeys.forget(own, 'h')).toBe(true)
+    expect(await store.hostKeys.forget(own, 'h')).toBe(false)
+    expect(await store.hostKeys.find(other, 'h')).toBe('theirs')
+    for (let index = 0; index < BOUNDS.hostKeys; index++) await store.hostKeys.pin(own, `h${index}`, 'key')
+    await expectRefusal(store.hostKeys.pin(own, 'one-more', 'key'), 'quota_exceeded')
+    expect(await store.hostKeys.find(own, 'one-more')).toBeNull()
   })
 
   it('moves a repository along its states alone', async () => {

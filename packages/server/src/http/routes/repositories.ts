@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { addRepositorySchema, pageSchema, repositoryViewSchema } from '@hearth/contract'
+import { addRepositorySchema, hostKeyViewSchema, pageSchema, repositoryViewSchema } from '@hearth/contract'
 import type { App, AppContext, Services } from '../app-env.ts'
 import type { KeyedCall } from '../../control-plane.ts'
 import { boundedJson } from '../bodies/json-body.ts'
@@ -49,6 +49,7 @@ export function repositoryRoutes(app: App, services: Services): void {
   })
 
   singleRoutes(app, services)
+  hostKeyRoutes(app, services)
 }
 
 function singleRoutes(app: App, services: Services): void {
@@ -79,6 +80,36 @@ function singleRoutes(app: App, services: Services): void {
   )
   app.openapi(remove, async (context) => {
     await repositories.remove(context.get('caller'), context.req.valid('param').repository)
+    return context.body(null, 204)
+  })
+}
+
+/** Servers of git that are spoken to with ssh. */
+function hostKeyRoutes(app: App, services: Services): void {
+  const { repositories } = services.controlPlane
+
+  const list = describeRoute(
+    { name: 'host-key.list', summary: 'List the servers of git whose keys were taken when they were first spoken to', scope },
+    {
+      method: 'get',
+      path: '/v1/host-keys',
+      request: { query: pageQuery },
+      responses: { 200: jsonAnswer(pageSchema(hostKeyViewSchema), 'One page, newest first.') },
+    },
+  )
+  app.openapi(list, async (context) => {
+    const { limit = 100, cursor = null } = context.req.valid('query')
+    const page = await repositories.hostKeys(context.get('caller'), { limit, cursor })
+    return context.json({ items: [...page.items], next: page.next }, 200)
+  })
+
+  const host = z.string().max(300).meta({ example: 'git.example.com' })
+  const forget = describeRoute(
+    { name: 'host-key.remove', summary: 'Forget the key of a server: the next call takes the one that it has then', scope },
+    { method: 'delete', path: '/v1/host-keys/{host}', request: { params: z.object({ host }) }, responses: noContent },
+  )
+  app.openapi(forget, async (context) => {
+    await repositories.forgetHostKey(context.get('caller'), context.req.valid('param').host)
     return context.body(null, 204)
   })
 }

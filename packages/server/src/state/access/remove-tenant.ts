@@ -13,6 +13,7 @@ const OWN = [
   'run_labels',
   'runs',
   'secrets',
+  'ssh_host_keys',
   'operations',
   'sandboxes',
   'api_keys',

@@ -15,6 +15,7 @@ import { templates } from '../migrations/014-templates.ts'
 import { restored } from '../migrations/015-restored.ts'
 import { namedSnapshots } from '../migrations/016-named-snapshots.ts'
 import { sandboxNotes } from '../migrations/017-sandbox-notes.ts'
+import { hostKeys } from '../migrations/018-host-keys.ts'
 import type { Tables } from './tables.ts'
 
 /** Names sort in the order of execution. A migration that was released is never edited: a change is a new one. */
@@ -33,6 +34,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '015-restored': restored,
   '016-named-snapshots': namedSnapshots,
   '017-sandbox-notes': sandboxNotes,
+  '018-host-keys': hostKeys,
 }
 
 /** Brings the schema up to date. Safe from several processes at once: one migrates, the others wait and find nothing to do. */

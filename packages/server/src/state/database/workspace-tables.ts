@@ -54,9 +54,19 @@ export interface WorkspacesTable {
   rescued: string | null
 }
 
+/** One of each server and tenant. */
+export interface HostKeysTable {
+  id: string
+  tenant_id: string
+  host: string
+  host_key: string
+  created_at: number
+}
+
 /** Of repositories and workspaces. */
 export interface WorkspaceTables {
   repositories: RepositoriesTable
   seeds: SeedsTable
   workspaces: WorkspacesTable
+  ssh_host_keys: HostKeysTable
 }

@@ -109,6 +109,13 @@ export class RepositoryTable {
       .execute()
   }
 
+  /** The one at this address; null when it is not known. */
+  async at(tenantId: string, hostId: string, address: string): Promise<RepositoryRecord | null> {
+    const query = this.#database.query.selectFrom('repositories').selectAll().where('tenant_id', '=', tenantId)
+    const row = await query.where('host_id', '=', hostId).where('address', '=', address).executeTakeFirst()
+    return row === undefined ? null : decodeRepository(row)
+  }
+
   async list(tenantId: string, options: PageOptions): Promise<Page<RepositoryRecord>> {
     const query = this.#database.query.selectFrom('repositories').selectAll().where('tenant_id', '=', tenantId)
     return await newestFirst(query, options, decodeRepository)

@@ -8,6 +8,8 @@ export interface RepositoryLocation {
   readonly path: string | null
   readonly secret: string | null
   readonly forge: Forge | null
+  /** With which pull requests are made; null for the same secret. */
+  readonly forgeSecret: string | null
   /** An operator made it known: it may be in a private network. */
   readonly anywhere: boolean
 }
@@ -34,7 +36,9 @@ export interface NewRepository {
 
 export function decodeRepository(row: Selectable<RepositoriesTable>): RepositoryRecord {
   return {
-    ...(JSON.parse(row.location) as RepositoryLocation),
+    // Those that were written down before there was one have none.
+    forgeSecret: null,
+    ...(JSON.parse(row.location) as Omit<RepositoryLocation, 'forgeSecret'>),
     id: row.id as RepositoryId,
     tenantId: row.tenant_id,
     hostId: row.host_id,
@@ -55,6 +59,7 @@ export function mergedLocation(known: RepositoryLocation, said: RepositoryLocati
     path: said.path,
     secret: said.secret ?? known.secret,
     forge: said.forge ?? known.forge,
+    forgeSecret: said.forgeSecret ?? known.forgeSecret,
     anywhere: said.anywhere || known.anywhere,
   }
 }

@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { HearthError } from '@hearth/contract'
+import { HearthError, parseSshAddress, sshUrl } from '@hearth/contract'
 import { mayDial } from '@hearth/engine/dial'
 
 /** Where a repository is, in a form that git takes for nothing else. */
 export interface Remote {
-  readonly protocol: 'https' | 'http' | 'file'
-  /** A URL without credentials, or an absolute path. */
+  readonly protocol: 'https' | 'http' | 'ssh' | 'file'
+  /** A URL without credentials, what `scp` would write for a path that begins at home, or an absolute path. */
   readonly address: string
   /** Null for a path. */
   readonly host: string | null
@@ -24,8 +24,12 @@ export function parseRemote(location: {
 }): Remote {
   const { url, path } = location
   if (path !== undefined) return { protocol: 'file', address: path, host: null, port: 0 }
+  const ssh = parseSshAddress(url ?? '')
+  if (ssh !== null) return { protocol: 'ssh', address: sshUrl(ssh), host: ssh.host, port: ssh.port }
   const parsed = URL.parse(url ?? '')
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) throw refused('url: must begin with https://')
+  // `git://` says neither who answers nor that nobody changes it on the way.
+  if (parsed === null || !/^https?:$/.test(parsed.protocol))
+    throw refused('url: must begin with https:// or ssh://, or be like git@host:path')
   if (parsed.username !== '' || parsed.password !== '')
     throw refused('url: must not have credentials in it; store them as a secret and name that')
   if (parsed.search !== '' || parsed.hash !== '') throw refused('url: must not have a query or a fragment')
@@ -40,10 +44,8 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || (isIP(host) !== 0 && mayDial(host, LOOPBACK) && !mayDial(host, []))
 }
 
-/** The address that git shall connect to: what was checked is what is dialed. Null for a path. */
-export async function dialable(remote: Remote, anywhere: boolean): Promise<string | null> {
-  const { host } = remote
-  if (host === null) return null
+/** The address that shall be connected to: what was checked is what is dialed. */
+export async function dialable(host: string, anywhere: boolean): Promise<string> {
   const found = isIP(host) === 0 ? await addressesOf(host) : [host]
   const usable = found.find((address) => mayDial(address, anywhere ? ANYWHERE : []))
   if (usable !== undefined) return usable

@@ -46,7 +46,8 @@ export class RepositoryCache {
     ]
     await using guard = new SizeGuard(this.directory, BOUNDS.repositoryBytes, access.signal)
     const bounded = { ...access, signal: guard.signal }
-    const head = await this.speak(bounded, ['ls-remote', '--symref', '--', access.remote.address, 'HEAD'])
+    const asked = ['ls-remote', '--symref', '--', access.remote.address, 'HEAD']
+    const head = await this.speak(bounded, asked, BOUNDS.repositoryAnswerMs)
     await this.speak(bounded, ['fetch', '--quiet', ...options, '--', access.remote.address, ...specs])
     const bytes = await directoryBytes(this.directory)
     if (bytes > BOUNDS.repositoryBytes) throw guard.tooLarge()
@@ -72,13 +73,20 @@ export class RepositoryCache {
   }
 
   /** A call of git that may speak to the remote. */
-  async speak(access: RemoteAccess, args: readonly string[]): Promise<Buffer> {
+  async speak(
+    access: RemoteAccess,
+    args: readonly string[],
+    timeoutMs: number = BOUNDS.repositoryTransferMs,
+  ): Promise<Buffer> {
     const { remote, signal } = access
     if (remote.protocol === 'file') await writeFile(this.#ownersFile, '[safe]\n\tdirectory = *\n', { mode: 0o600 })
-    const reach = await reachOf(remote, { ...access, ownersFile: this.#ownersFile })
-    const call = { directory: this.directory, reach, failure: remoteFailure(remote.address) }
+    await using reach = await reachOf(remote, { ...access, ownersFile: this.#ownersFile })
+    const bounds = { timeoutMs, memoryBytes: BOUNDS.repositoryMemoryBytes }
+    const call = { directory: this.directory, reach, failure: remoteFailure(remote), ...bounds }
     try {
-      return await git(args, { ...call, timeoutMs: BOUNDS.repositoryTransferMs, ...(signal ? { signal } : {}) })
+      const said = await git(args, { ...call, ...(signal ? { signal } : {}) })
+      await reach.settle()
+      return said
     } catch (error) {
       if (!HearthError.isInstance(error) || error.code !== 'timeout') throw error
       throw new HearthError('repository_unreachable', `${remote.address}: it took too long`, { cause: error })
