@@ -37,7 +37,7 @@ beforeAll(async () => {
   const hearth = server.client()
   await hearth.secrets.set('forge', { value: TOKEN, binding: { name: 'localhost', placement: { in: 'basic' } } })
   const url = `${remote.url.replace('127.0.0.1', 'localhost')}/owner/name.git`
-  const apiUrl = `${forge.url}/api/v3`
+  const apiUrl = `${forge.url.replace('127.0.0.1', 'localhost')}/api/v3`
   const { id } = await hearth.repositories.add({ url, secret: 'forge', forge: { kind: 'github', apiUrl } })
   workspace = (await hearth.workspaces.create({ repository: id, branch: 'greet-the-world' })).id
 })

@@ -25,6 +25,7 @@ export interface Requirement {
 
 const REQUIREMENTS: readonly Requirement[] = [
   { package: 'git', program: 'git', purpose: 'repositories' },
+  { package: 'openssh-client', program: 'ssh', purpose: 'repositories over ssh' },
   { package: 'gcc', program: 'gcc', purpose: 'the guest program', build: true },
   { package: 'make', program: 'make', purpose: 'the guest program', build: true },
   { package: 'musl-tools', program: 'musl-gcc', purpose: 'a small static guest program', build: true },
@@ -57,8 +58,7 @@ const REQUIREMENTS: readonly Requirement[] = [
   { package: 'podman', program: 'podman', purpose: 'engine API tests', test: true },
   { package: 'fish', program: 'fish', purpose: 'completion tests', test: true },
   { package: 'zsh', program: 'zsh', purpose: 'completion tests', test: true },
-  { package: 'openssh-client', program: 'ssh', purpose: 'tests of programs behind the gateway', test: true },
-  { package: 'openssh-server', program: 'sshd', purpose: 'tests of programs behind the gateway', test: true },
+  { package: 'openssh-server', program: 'sshd', purpose: 'tests of ssh', test: true },
   { package: 'python3-pip', program: 'pip3', purpose: 'tests of programs behind the gateway', test: true },
   {
     package: 'python3-requests',

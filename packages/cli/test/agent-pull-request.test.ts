@@ -75,8 +75,9 @@ beforeAll(async () => {
   const { code, stderr } = await hearth.run(['secret', 'set', 'forge', '--for', 'localhost', '--basic'], TOKEN)
   if (code !== 0) throw new Error(stderr)
   const known = ['--secret', 'forge', '--forge']
-  await said('repo', 'add', `${url}/owner/name.git`, ...known, 'github', '--forge-api', `${forge.url}/api/v3`)
-  await said('repo', 'add', `${url}/group/sub/name.git`, ...known, 'gitlab', '--forge-api', `${forge.url}/api/v4`)
+  const api = forge.url.replace('127.0.0.1', 'localhost')
+  await said('repo', 'add', `${url}/owner/name.git`, ...known, 'github', '--forge-api', `${api}/api/v3`)
+  await said('repo', 'add', `${url}/group/sub/name.git`, ...known, 'gitlab', '--forge-api', `${api}/api/v4`)
 })
 afterAll(async () => {
   await place[Symbol.asyncDispose]()

@@ -17,7 +17,10 @@ const headerNameSchema = z
 export const hostKeySchema = z
   .string()
   .max(4096)
-  .regex(/^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) [A-Za-z0-9+/]{40,}={0,2}$/, 'must be like `ssh-ed25519 AAAA...`')
+  .regex(
+    /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) [A-Za-z0-9+/]{40,}={0,2}$/,
+    'must be like `ssh-ed25519 AAAA...`',
+  )
 
 /**
  * The one place of a request in which the real value is put in. `basic`: the password of HTTP Basic, as git sends its token.

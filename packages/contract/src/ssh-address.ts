@@ -17,9 +17,9 @@ const USER = 'git'
 const FORGES: ReadonlySet<string> = new Set(['github.com', 'gitlab.com', 'bitbucket.org'])
 
 const HOST = String.raw`\[[^\]]*\]|[^\s:/@[\]]+`
-const URL_FORM = new RegExp(`^(?:ssh|git\\+ssh|ssh\\+git)://(?:([^@/]*)@)?(${HOST})(?::(\\d*))?(/.*)$`, 'i')
+const URL_FORM = new RegExp(`^(?:ssh|git\\+ssh|ssh\\+git)://(?:([^@/]*)@)?(${HOST})(?::(\\d*))?(/.*)$`, 'is')
 /** As `scp` writes it. Without a user it needs a dot in its host: `name:path` may be anything. */
-const SCP_FORM = new RegExp(`^(?:([^@/:]*)@(${HOST})|([\\w-]+(?:\\.[\\w-]+)+)):(?!//)(.*)$`)
+const SCP_FORM = new RegExp(`^(?:([^@/:]*)@(${HOST})|([\\w-]+(?:\\.[\\w-]+)+)):(?!//)(.*)$`, 's')
 
 /** Null for what is no address of ssh; `invalid_request` for one that is none that may be used. SAFETY: nothing of it can be taken for an option, by no program. */
 export function parseSshAddress(text: string): SshAddress | null {
@@ -51,7 +51,8 @@ export function sshHostName({ host, port }: Pick<SshAddress, 'host' | 'port'>): 
 
 function checked(user: string | undefined, place: string, port: string | undefined, given: string): SshAddress {
   if (user?.includes(':') === true) throw refused('must not have a password in it')
-  if (user !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$/.test(user)) throw refused('has a user that is no name')
+  if (user !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$/.test(user))
+    throw refused('has a user that is no name')
   const number = port === undefined ? SSH_PORT : Number(port)
   if (number < 1 || number > 65_535) throw refused('has a port that is none')
   const host = hostOf(place)
@@ -74,7 +75,8 @@ function pathOf(given: string, isForge: boolean): string {
   const plain = given.replaceAll(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
   // A tilde is that of the user's home, which is written after a slash in a URL.
   const path = plain.replace(/^\/~/, '~')
-  if (path === '' || path === '/' || /^[-:]/.test(path)) throw refused('must name a repository')
+  // git takes a tilde for that of a home also when it comes second.
+  if (path === '' || path === '/' || /^(?:[-:]|[^/]~)/.test(path)) throw refused('must name a repository')
   return isForge && !path.startsWith('~') ? `/${path.replace(/^\//, '').replace(/\.git$/, '')}` : path
 }
 

@@ -25,7 +25,8 @@ export const WORKSPACE_ERRORS = {
   ssh_missing: {
     status: 503,
     retryable: false,
-    suggestion: 'Install `ssh` on the host of the server (Debian: `apt-get install openssh-client`; `npm run setup` does it).',
+    suggestion:
+      'Install `ssh` on the host of the server (Debian: `apt-get install openssh-client`; `npm run setup` does it).',
   },
   repository_invalid: {
     status: 422,

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { BOUNDS } from '@hearth/contract'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Caller } from '../src/control-plane.ts'
 import { NEVER, TestHome, type TestServer } from '../src/lifecycle/test-server.ts'
+import { speakingFor } from '../src/workspaces/testing/ssh-processes.ts'
 import { makeKey, SshServer } from '../src/workspaces/testing/ssh-server.ts'
 import { Upstream } from '../src/workspaces/testing/upstream.ts'
 
@@ -47,7 +48,8 @@ const putKey = (name: string, value: string, placement: object = {}, binding: ob
     binding: { name: '127.0.0.1', placement: { in: 'ssh', ...placement }, ...binding },
   })
 const add = (request: object) => server.plane.repositories.add(caller, { url, ...request }, CALL)
-const asked = (): string[] => readFileSync(join(upstream.root, 'asked.log'), { encoding: 'utf8', flag: 'a+' }).split('\n')
+const asked = (): string[] =>
+  readFileSync(join(upstream.root, 'asked.log'), { encoding: 'utf8', flag: 'a+' }).split('\n')
 const pins = async () => (await server.plane.repositories.hostKeys(caller, { limit: 10, cursor: null })).items
 const forget = async (): Promise<void> => {
   for (const { host } of await pins()) await server.plane.repositories.forgetHostKey(caller, host)
@@ -60,25 +62,13 @@ async function boundTo(host: string): Promise<string> {
   return name
 }
 
-/** What speaks to servers for this home. */
-function sshProcesses(): { readonly pid: string; readonly told: string }[] {
-  return readdirSync('/proc')
-    .filter((pid) => /^\d+$/.test(pid))
-    .flatMap((pid) => {
-      try {
-        const isOurs = readlinkSync(`/proc/${pid}/cwd`).startsWith(home.path)
-        if (!isOurs || !readlinkSync(`/proc/${pid}/exe`).endsWith('/ssh')) return []
-        return [{ pid, told: ['cmdline', 'environ'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'utf8')).join('\0') }]
-      } catch {
-        return []
-      }
-    })
-}
-
-/** Looks at them again and again. Gives all that they were told. */
+/** Looks again and again at what speaks to servers. Gives all that it was told. */
 function watchProcesses(): () => string[] {
   const seen: string[] = []
-  const timer = setInterval(() => seen.push(...sshProcesses().map(({ told }) => told)), 5)
+  const timer = setInterval(
+    () => seen.push(...speakingFor(home.path).flatMap(({ program, told }) => (program === 'ssh' ? [told] : []))),
+    5,
+  )
   return () => {
     clearInterval(timer)
     return seen
@@ -87,7 +77,10 @@ function watchProcesses(): () => string[] {
 
 describe('a repository that is spoken to with ssh', () => {
   it('is refused without a key, with a wrong one, and with one that is bound elsewhere or is none', async () => {
-    await expect(add({})).rejects.toMatchObject({ code: 'invalid_request', suggestion: expect.stringContaining('--ssh') })
+    await expect(add({})).rejects.toMatchObject({
+      code: 'invalid_request',
+      suggestion: expect.stringContaining('--ssh'),
+    })
     const before = asked().length
     await expect(add({ secret: 'elsewhere' })).rejects.toMatchObject({ code: 'repository_denied' })
     await expect(add({ secret: 'none' })).rejects.toMatchObject({ code: 'secret_not_found' })
@@ -110,7 +103,12 @@ describe('a repository that is spoken to with ssh', () => {
 
   it('is cloned, fetched and pushed to, and no guest, file, argument or environment ever has the key', async () => {
     const seen = watchProcesses()
-    expect(await add({ secret: 'deploy' })).toMatchObject({ state: 'ready', defaultBranch: 'main', url, secret: 'deploy' })
+    expect(await add({ secret: 'deploy' })).toMatchObject({
+      state: 'ready',
+      defaultBranch: 'main',
+      url,
+      secret: 'deploy',
+    })
     expect(await pins()).toMatchObject([{ host: `[127.0.0.1]:${remote.port}`, key: remote.hostKey }])
     // Known by now: its address is enough.
     const workspace = await server.plane.workspaces.create(caller, { url }, CALL)
@@ -178,7 +176,11 @@ describe('a repository that is spoken to with ssh', () => {
     const tenant = { ...caller, scopes: new Set(['admin', 'workspaces'] as const) }
     for (const host of ['127.0.0.1', 'localhost', '2130706433', '[::1]'])
       await expect(
-        server.plane.repositories.add(tenant, { url: remote.urlOf('other.git', host), secret: await boundTo(host) }, CALL),
+        server.plane.repositories.add(
+          tenant,
+          { url: remote.urlOf('other.git', host), secret: await boundTo(host) },
+          CALL,
+        ),
         host,
       ).rejects.toMatchObject({ code: 'repository_unreachable', message: expect.stringContaining('public address') })
   })
@@ -199,11 +201,14 @@ describe('the key of a server', () => {
     remote = await SshServer.ofRepositories(upstream.root, { port, key })
     const before = asked().length
     const fetch = () => server.plane.repositories.fetch(caller, id, NEVER)
-    await expect(fetch()).rejects.toMatchObject({ code: 'host_key_changed', suggestion: expect.stringContaining('--forget') })
+    await expect(fetch()).rejects.toMatchObject({
+      code: 'host_key_changed',
+      suggestion: expect.stringContaining('--forget'),
+    })
     expect(asked().length).toBe(before)
-    await expect(
-      server.plane.repositories.forgetHostKey(caller, 'example.com'),
-    ).rejects.toMatchObject({ code: 'not_found' })
+    await expect(server.plane.repositories.forgetHostKey(caller, 'example.com')).rejects.toMatchObject({
+      code: 'not_found',
+    })
     await forget()
     expect(await fetch()).toMatchObject({ state: 'ready' })
     expect(await pins()).toMatchObject([{ key: remote.hostKey }])
@@ -243,7 +248,7 @@ describe('a hostile server', () => {
   }
   const refused = async (place: string, code: string): Promise<void> => {
     await expect(add({ url: place, secret: 'deploy' })).rejects.toMatchObject({ code })
-    expect(sshProcesses()).toEqual([])
+    expect(speakingFor(home.path)).toEqual([])
     const { items } = await server.plane.repositories.list(caller, { limit: 100, cursor: null })
     expect(items.find((each) => each.url === place)).toMatchObject({ state: 'failed', bytes: 0 })
   }
@@ -259,7 +264,8 @@ describe('a hostile server', () => {
 
   it('that never ends its greeting is given up', async () => {
     Object.assign(BOUNDS, { repositoryAnswerMs: 5000 })
-    const flood = (socket: Socket): void => void (socket.write('x'.repeat(65_536)) ? setImmediate(flood, socket) : socket.once('drain', () => flood(socket)))
+    const flood = (socket: Socket): void =>
+      void (socket.write('x'.repeat(65_536)) ? setImmediate(flood, socket) : socket.once('drain', () => flood(socket)))
     await refused(await listening(flood), 'repository_unreachable')
   })
 

@@ -52,7 +52,7 @@ export async function checkOut(hearth: Hearth, options: CheckoutOptions, call: C
     if (branch !== undefined && branch !== workspace.info.branch) await workspace.branch(branch, call)
     return { workspace, isNew: false, bringBack: null }
   }
-  const source = isRepository(repo) ? await sourceOf(hearth, repo, call) : await originOf(repo)
+  const source = isRepository(repo) ? await sourceOf(hearth, repo, call) : await originOf(hearth, repo, call)
   const wanted = { ...source, ...withoutUndefined({ ref, branch }) }
   return { workspace: await hearth.workspaces.create(wanted, call), isNew: true, bringBack: null }
 }

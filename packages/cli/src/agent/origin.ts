@@ -1,11 +1,11 @@
-import { HearthError } from '@hearth/contract'
+import { HearthError, parseSshAddress, sshUrl } from '@hearth/contract'
 import { git } from '@hearth/engine/git'
-import type { WorkspaceSource } from '@hearth/sdk'
-import { httpsOfSsh } from '../server/ssh-address.ts'
+import type { CallOptions, Hearth, WorkspaceSource } from '@hearth/sdk'
+import { httpsOfSsh } from './https-of-ssh.ts'
 import { gitDirectory } from './local-branch.ts'
 
 /** Where a local repository comes from, at the commit that is checked out here: what others have of it, and nothing of what lies here alone. */
-export async function originOf(repository: string): Promise<WorkspaceSource> {
+export async function originOf(hearth: Hearth, repository: string, call: CallOptions = {}): Promise<WorkspaceSource> {
   const directory = await gitDirectory(repository)
   const ask = async (words: readonly string[], problem: string, suggestion: string): Promise<string> => {
     const failure = (): HearthError => new HearthError('invalid_request', `${repository} ${problem}`, { suggestion })
@@ -21,10 +21,18 @@ export async function originOf(repository: string): Promise<WorkspaceSource> {
     'has no commit to begin from',
     'Make one and push it first.',
   )
-  return { ...locationOfRemote(address), ref }
+  return { ...((await knownWithSsh(hearth, address, call)) ?? locationOfRemote(address)), ref }
 }
 
-/** What the server can reach: forges that are spoken to with ssh speak https with a token, too. Credentials never leave this machine. */
+/** One that somebody has made known to the server with its address of ssh, and a key. */
+async function knownWithSsh(hearth: Hearth, address: string, call: CallOptions): Promise<{ url: string } | null> {
+  const ssh = parseSshAddress(address)
+  if (ssh === null) return null
+  const url = sshUrl(ssh)
+  return (await hearth.repositories.list(call)).some((known) => known.url === url) ? { url } : null
+}
+
+/** What the server can reach without having been told more: forges that are spoken to with ssh speak https, too. Credentials never leave this machine. */
 export function locationOfRemote(address: string): { url: string } | { path: string } {
   if (address.startsWith('/')) return { path: address }
   const url = URL.parse(address)

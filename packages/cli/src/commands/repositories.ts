@@ -1,9 +1,11 @@
-import type { ForgeKind } from '@hearth/sdk'
+import type { ForgeKind, HostKey } from '@hearth/sdk'
 import { interruptible } from '../interruptible.ts'
 import { withoutUndefined } from '../options/sandbox-options.ts'
-import { presentList, presentOne } from '../output/present.ts'
+import { presentList, presentOne, type View } from '../output/present.ts'
+import { printable } from '../output/printable.ts'
 import { Progress } from '../output/progress.ts'
 import { table } from '../output/table.ts'
+import { formatAge } from '../output/time.ts'
 import { repositoryFacts, repositoryView, rowOf } from '../output/workspace-view.ts'
 import { eachNamed } from '../server/each-named.ts'
 import { findRepository, locationOf } from '../server/find-workspace.ts'
@@ -13,17 +15,18 @@ export interface AddOptions extends ServerOptions {
   readonly secret?: string
   readonly forge?: ForgeKind
   readonly forgeApi?: string
+  readonly forgeSecret?: string
 }
 
 /** Makes a repository known, and clones it into the cache of the server. */
 export async function addRepository(address: string, options: AddOptions): Promise<number> {
   return await interruptible(async (signal) => {
-    const { secret, forge: kind, forgeApi: apiUrl } = options
+    const { secret, forgeSecret, forge: kind, forgeApi: apiUrl } = options
     const forge = kind === undefined ? undefined : { kind, ...withoutUndefined({ apiUrl }) }
     const added = await withServer(options, async (hearth) => {
       using progress = new Progress(options.quiet === true || !process.stderr.isTTY)
       progress.say(`cloning ${address}`)
-      const asked = { ...locationOf(address), ...withoutUndefined({ secret, forge }) }
+      const asked = { ...locationOf(address), ...withoutUndefined({ secret, forge, forgeSecret }) }
       return await hearth.repositories.add(asked, { signal })
     })
     await presentOne(options, { id: added.id, json: added, people: () => rowOf(repositoryView, added) })
@@ -57,4 +60,24 @@ export async function removeRepositories(names: readonly string[], options: Serv
     await hearth.repositories.remove(id)
     return { id, removed: true }
   })
+}
+
+export interface HostKeyOptions extends ServerOptions {
+  readonly forget?: readonly string[]
+}
+
+const hostKeyView: View<HostKey> = {
+  header: ['HOST', 'AGE', 'KEY'],
+  id: ({ host }) => host,
+  row: ({ host, key, pinnedAt }) => [printable(host), formatAge(pinnedAt), printable(key)],
+}
+
+/** The servers that are known by the key which they had when they were first spoken to with ssh. */
+export async function hostKeys({ forget = [], ...options }: HostKeyOptions): Promise<number> {
+  const left = await withServer(options, async (hearth) => {
+    for (const host of forget) await hearth.repositories.forgetHostKey(host)
+    return await hearth.repositories.hostKeys()
+  })
+  await presentList(options, left.toReversed(), hostKeyView)
+  return 0
 }

@@ -27,7 +27,7 @@ function addressOf({ url, path }: Repository): string {
 
 /** All of one repository, a line for each fact. */
 export function repositoryFacts(repository: Repository): [name: string, value: string][] {
-  const { forge, secret, fetchedAt, reason, defaultBranch } = repository
+  const { forge, secret, forgeSecret, fetchedAt, reason, defaultBranch } = repository
   return stated([
     ['id', repository.id],
     ['state', repository.state],
@@ -36,6 +36,7 @@ export function repositoryFacts(repository: Repository): [name: string, value: s
     ['cache', formatBytes(repository.bytes)],
     ['secret', secret],
     ['forge', forge === null ? null : [forge.kind, forge.apiUrl].filter(Boolean).join(' ')],
+    ['forge secret', forgeSecret],
     ['created', momentOf(repository.createdAt)],
     ['fetched', fetchedAt === null ? null : momentOf(fetchedAt)],
     ['used', momentOf(repository.usedAt)],

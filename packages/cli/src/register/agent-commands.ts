@@ -59,7 +59,7 @@ const AFTERWORD =
   'OPENAI_COMPATIBLE_MODEL). Where a server runs it keeps the run, with --best-of one for each attempt: it can be\n' +
   'watched, steered, paused, stopped and, when this program dies, resumed. Without one it ends with this program.\n' +
   'A URL, --workspace and --pr need a server: it checks the repository out, and commits and pushes with a\n' +
-  'secret of its own (`hearth repo add URL --secret NAME`), which no sandbox sees. Only what was submitted\n' +
+  'secret of its own (`hearth repo add URL --secret NAME`; a key for git@host:path), which no sandbox sees. Only what was submitted\n' +
   'is pushed; anything else stays in the workspace. --permission bash=ask asks on the terminal, and refuses where\n' +
   'there is none. A hook gets {"event", "tool", "input", "result"} as JSON on its standard input; before a call\n' +
   'it refuses with an exit code or {"deny": "why"} and changes it with {"input": ...}, after it {"text": "..."}\n' +

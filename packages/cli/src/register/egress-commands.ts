@@ -64,13 +64,20 @@ function addSecret(program: Command, finish: Finish): void {
     .option('--query <key>', 'it is put into this key of the query')
     .option('--field <name>', 'it is put into this field of a JSON body, like auth.token')
     .option('--aws', 'requests are signed with it (AWS Signature Version 4)')
+    .option('--ssh', 'it is a private key of ssh, without a passphrase, with which the server opens repositories')
+    .option(
+      '--host-key <key>',
+      'with --ssh: the server must have this key, as `ssh-keyscan` prints it (repeatable)',
+      collectWord,
+    )
     .option('--method <name>', 'only in requests with this method (repeatable)', collectWord)
     .option('--path <pattern>', 'only in requests to such paths, like /v1/** (repeatable)', collectWord)
-    .option('--branch <pattern>', 'with --basic: git may push these branches alone (repeatable)', collectWord)
+    .option('--branch <pattern>', 'with --basic or --ssh: git may push these branches alone (repeatable)', collectWord)
     .action(async (name: string, options: SecretOptions) => finish(await (await load()).setSecret(name, options)))
   examples(set, [
     'hearth secret set API_KEY --for api.example.com --header authorization < key.txt',
     'hearth secret set GIT_TOKEN --for git.example.com --basic --branch "feature/*"',
+    'hearth secret set deploy --for git.example.com --ssh < ~/.ssh/deploy',
     'hearth create --secret API_KEY --allow api.example.com',
   ])
   remote(secret.command('ls').description('list them; never their values'), 'names alone').action(

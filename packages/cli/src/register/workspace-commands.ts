@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander'
-import type { AddOptions } from '../commands/repositories.ts'
+import type { AddOptions, HostKeyOptions } from '../commands/repositories.ts'
 import type { CommitOptions, DiffOptions, PullRequestOptions, PushOptions } from '../commands/workspace-git.ts'
 import type { CollectOptions, NewWorkspaceOptions } from '../commands/workspaces.ts'
-import { parseDuration, parseSize } from '../options/quantity.ts'
+import { collectWord, parseDuration, parseSize } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
 
@@ -35,8 +35,11 @@ export function addWorkspaceCommands(program: Command, finish: Finish): void {
 function addRepositories(program: Command, finish: Finish): void {
   const group = program.command('repo').description('repositories, each cached once').helpCommand(false)
   const add = remote(group.command('add').description('make a repository known, and clone it'), 'its id alone')
-    .argument('<address>', 'https://... or a directory of the host of the server')
-    .option('--secret <name>', 'the secret that opens it, bound to its host with --basic')
+    .argument('<address>', 'https://..., ssh://..., git@host:path or a directory of the host of the server')
+    .option(
+      '--secret <name>',
+      'the secret that opens it, bound to its host with --basic, or --ssh for an address of ssh',
+    )
     .addOption(
       new Option('--forge <kind>', 'whose pull requests it has (known for their own hosts)').choices([
         'github',
@@ -44,6 +47,7 @@ function addRepositories(program: Command, finish: Finish): void {
       ]),
     )
     .option('--forge-api <url>', 'where the API of the forge is, with --forge')
+    .option('--forge-secret <name>', 'the secret for pull requests, bound with --basic, where that is another one')
     .action(async (address: string, options: AddOptions) =>
       finish(await (await loadRepositories()).addRepository(address, options)),
     )
@@ -51,6 +55,7 @@ function addRepositories(program: Command, finish: Finish): void {
     'hearth repo add https://github.com/owner/name',
     'hearth repo add .',
     'hearth secret set github --for github.com --basic && hearth repo add https://github.com/owner/private --secret github',
+    'hearth secret set deploy --for github.com --ssh < ~/.ssh/deploy && hearth repo add git@github.com:owner/private --secret deploy',
   ])
   remote(group.command('ls').description('list the repositories, newest first')).action(
     async (options: ServerOptions) => finish(await (await loadRepositories()).listRepositories(options)),
@@ -70,6 +75,12 @@ function addRepositories(program: Command, finish: Finish): void {
     .action(async (names: string[], options: ServerOptions) =>
       finish(await (await loadRepositories()).removeRepositories(names, options)),
     )
+  const keys = remote(
+    group.command('host-keys').description('servers known by the key they had when first spoken to with ssh'),
+  )
+    .option('--forget <host>', 'take whatever key it has the next time (repeatable)', collectWord)
+    .action(async (options: HostKeyOptions) => finish(await (await loadRepositories()).hostKeys(options)))
+  examples(keys, ['hearth repo host-keys --forget git.example.com'])
   const collect = remote(group.command('gc').description('give up caches that no workspace is made of'))
     .option('--unused <duration>', 'only those that nobody has used for this long (default: 1d)', parseDuration)
     .option('--dry-run', 'say what would go, and let all stay')

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { parseSshAddress, sshUrl } from '@hearth/contract'
 import type { CallOptions, Hearth, Repository, Workspace, WorkspaceSource } from '@hearth/sdk'
 import { isWholeId, pickNamed, type Kind } from './find-named.ts'
-import { httpsOfSsh } from './ssh-address.ts'
 
 const WORKSPACE: Kind = {
   what: 'workspace',
@@ -37,9 +37,13 @@ export async function findRepository(hearth: Hearth, name: string, options: Call
   )
 }
 
-/** Where a repository is: a URL, or a directory of this machine, which is the server's, too. */
+/** Where a repository is: a URL, as the server calls it, or a directory of this machine, which is the server's, too. */
 export function locationOf(word: string): { url: string } | { path: string } {
-  return isAddress(word) ? { url: httpsOfSsh(word) ?? word } : { path: resolve(word) }
+  if (!isAddress(word)) return { path: resolve(word) }
+  const ssh = parseSshAddress(word)
+  if (ssh !== null) return { url: sshUrl(ssh) }
+  const url = URL.parse(word)
+  return url?.protocol === 'file:' ? { path: decodeURIComponent(url.pathname) } : { url: word }
 }
 
 /** What a workspace is made of: a repository that is known, a URL or a path. */

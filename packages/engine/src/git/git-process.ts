@@ -80,8 +80,10 @@ function opening({ openToAll = false, memoryBytes, reach }: GitOptions): [string
     ...(openToAll ? ['umask 000'] : []),
     ...(memoryBytes === undefined ? [] : [`ulimit -d ${Math.ceil(memoryBytes / 1024)}`]),
   ]
-  const [first = 'git', ...more] = [...(reach === undefined ? [] : TIED), 'git']
-  return settings.length === 0 ? [first, ...more] : ['sh', '-c', `${settings.join(' && ')} && exec "$@"`, 'sh', first, ...more]
+  const words = [...(reach === undefined ? [] : TIED), 'git']
+  if (settings.length > 0) return ['sh', '-c', `${settings.join(' && ')} && exec "$@"`, 'sh', ...words]
+  const [program, ...more] = words
+  return [program as string, ...more]
 }
 
 /** With what it started: transports and packers are processes of their own. */

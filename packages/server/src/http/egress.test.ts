@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EventView, ForkView, PolicyView, RecordVerdict, SecretView } from '@hearth/contract'
+import { makeKey } from '../workspaces/testing/ssh-server.ts'
 import { TestServer } from './testing/test-server.ts'
 
 let server: TestServer
@@ -54,6 +55,58 @@ describe('secrets', () => {
       code: 'secret_not_found',
     })
     expect(await server.refusal('GET', '/v1/secrets/..%2fkeys')).toMatchObject({ code: 'secret_not_found' })
+  })
+})
+
+describe('a private key of ssh', () => {
+  const put = async (value: string, change: object = {}) => {
+    const json = { value, binding: { name: 'git.example.com', placement: { in: 'ssh' }, ...change } }
+    return await server.call('PUT', '/v1/secrets/DEPLOY', { json })
+  }
+
+  it('is stored as other secrets are, and no sandbox can use it', async () => {
+    const key = await makeKey()
+    const hostKeys = [`ssh-ed25519 ${'A'.repeat(68)}`]
+    const answer = await put(key.replaceAll('\n', '\r\n'), {
+      placement: { in: 'ssh', hostKeys },
+      branches: ['agent/*'],
+    })
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toMatchObject({
+      binding: { placement: { in: 'ssh', hostKeys }, branches: ['agent/*'] },
+    })
+    const refusal = await server.refusal('POST', '/v1/sandboxes', {
+      json: { rung: 'simulated', secrets: [{ secret: 'DEPLOY' }] },
+    })
+    expect(refusal).toMatchObject({ status: 400, code: 'invalid_request' })
+    // What a sandbox has under that name already becomes nothing that it could use.
+    await server.json('PUT', '/v1/secrets/LATER', { json: { value: VALUE, binding } })
+    const { id } = await server.sandbox({ rung: 'simulated', secrets: [{ secret: 'LATER' }] })
+    const json = { value: key, binding: { name: 'api.example.com', placement: { in: 'ssh' } } }
+    await server.json('PUT', '/v1/secrets/LATER', { json })
+    const seen = [
+      await server.json('GET', '/v1/secrets'),
+      await server.json('GET', `/v1/sandboxes/${id}`),
+      server.lines,
+    ]
+    const [, body = ''] = key.split('\n')
+    expect(JSON.stringify(seen)).not.toContain(body)
+  })
+
+  it('is refused with a passphrase, and when it is none', async () => {
+    const locked = await makeKey('correct horse')
+    const pem = `-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n${'A'.repeat(64)}\n-----END RSA PRIVATE KEY-----\n`
+    for (const value of [locked, pem, locked.replaceAll('OPENSSH', 'ENCRYPTED')]) {
+      const refusal = await (await put(value)).json()
+      expect(JSON.stringify(refusal)).toMatch(/invalid_request.*passphrase.*ssh-keygen/)
+    }
+    const key = await makeKey()
+    const wrong = ['not a key at all', key.slice(0, 100), `${key}${key}`, key.replaceAll('OPENSSH', 'DSA'), `#${key}`]
+    for (const value of wrong) expect((await put(value)).status, value).toBe(400)
+    expect((await put(key, { methods: ['GET'] })).status).toBe(400)
+    expect((await put(key, { paths: ['/x'] })).status).toBe(400)
+    for (const hostKey of ['ssh-dss AAAA', 'x', `ssh-rsa ${'A'.repeat(50)}\nother`, `* ssh-rsa ${'A'.repeat(50)}`])
+      expect((await put(key, { placement: { in: 'ssh', hostKeys: [hostKey] } })).status, hostKey).toBe(400)
   })
 })
 

@@ -21,6 +21,7 @@ const OF_PATHS: Readonly<Record<string, readonly [status: number, code: string]>
   '/v1/workspaces/{workspace}': [404, 'workspace_not_found'],
   '/v1/secrets/{name}': [404, 'secret_not_found'],
   '/v1/keys/{id}': [404, 'not_found'],
+  '/v1/host-keys/{host}': [404, 'not_found'],
   // For operators alone, who see all tenants.
   '/v1/tenants/{tenant}': [403, 'forbidden'],
   '/v1/templates/{template}': [403, 'forbidden'],

@@ -184,7 +184,15 @@ export async function undoCreate(
 
 /** The error that an operation kept. */
 export function keptError(operation: Operation): HearthError {
-  const kept = (operation.error ?? {}) as { code?: string; message?: string; context?: Record<string, unknown> }
+  const { suggestion, ...kept } = (operation.error ?? {}) as {
+    code?: string
+    message?: string
+    suggestion?: string
+    context?: Record<string, unknown>
+  }
   const code = kept.code !== undefined && Object.hasOwn(ERROR_CODES, kept.code) ? (kept.code as ErrorCode) : 'internal'
-  return new HearthError(code, kept.message ?? `the ${operation.kind} failed`, { context: { ...kept.context } })
+  return new HearthError(code, kept.message ?? `the ${operation.kind} failed`, {
+    context: { ...kept.context },
+    ...(suggestion === undefined ? {} : { suggestion }),
+  })
 }

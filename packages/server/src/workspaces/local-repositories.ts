@@ -60,7 +60,8 @@ export class LocalRepositories implements RepositoryControl {
   async #requireKey({ tenantId }: Caller, remote: Remote): Promise<void> {
     if (remote.protocol !== 'ssh') return
     const { store, hostId } = this.#context
-    if ((await store.repositories.at(tenantId, hostId, remote.address))?.secret == null) throw needsKey(remote)
+    const known = await store.repositories.at(tenantId, hostId, remote.address)
+    if (known === null || known.secret === null) throw needsKey(remote)
   }
 
   async addAt(tenantId: string, location: RepositoryLocation, signal?: AbortSignal): Promise<RepositoryView> {

@@ -5,20 +5,26 @@ import type { RepositoryRecord, WorkspaceRecord } from '../state/index.ts'
 import { undoWorkspace } from './making.ts'
 import { backToReady } from './evicting.ts'
 import { endLeftovers } from './git/leftovers.ts'
+import { clearUnfinished } from './git/unfinished.ts'
 import { finishRemoving, removeRepository, removeWorkspace } from './removing.ts'
 import { removeSeed } from './seeds.ts'
-import { repositoryDirectory, type WorkspaceContext } from './workspace-context.ts'
+import { cacheOf, repositoryDirectory, type WorkspaceContext } from './workspace-context.ts'
 
 /** What the last life of this server left undone, before anything new begins. What cannot be done now is told, and is done by the next start. */
 export async function settleWorkspaces(context: WorkspaceContext): Promise<void> {
   const { store, hostId, hearth } = context
   // They would go on writing to what is removed below.
-  await guarded(context, 'ending what speaks to servers of git', () => endLeftovers(join(hearth.paths.store, 'repositories')))
+  await guarded(context, 'ending what speaks to servers of git', () =>
+    endLeftovers(join(hearth.paths.store, 'repositories')),
+  )
   for (const seed of await store.seeds.ofHost(hostId, ['making', 'deleting'])) {
     await guarded(context, `removing ${seed.id}`, () => removeSeed(context, seed))
   }
   for (const record of await store.workspaces.ofHost(hostId, ['creating', 'evicting', 'evicted', 'deleting'])) {
     await guarded(context, `settling ${record.id}`, () => settleWorkspace(context, record))
+  }
+  for (const { id } of await store.repositories.ofHost(hostId, ['ready'])) {
+    await guarded(context, `settling ${id}`, () => clearUnfinished(cacheOf(context, id).directory))
   }
   for (const record of await store.repositories.ofHost(hostId, ['cloning', 'deleting'])) {
     await guarded(context, `settling ${record.id}`, () => settleRepository(context, record))

@@ -6,7 +6,21 @@ function iso(milliseconds: number): string {
 }
 
 export function repositoryView(record: RepositoryRecord): RepositoryView {
-  const { id, state, url, path, secret, forge, forgeSecret, defaultBranch, bytes, createdAt, fetchedAt, usedAt, reason } = record
+  const {
+    id,
+    state,
+    url,
+    path,
+    secret,
+    forge,
+    forgeSecret,
+    defaultBranch,
+    bytes,
+    createdAt,
+    fetchedAt,
+    usedAt,
+    reason,
+  } = record
   return {
     id,
     state,

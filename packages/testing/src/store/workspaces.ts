@@ -65,7 +65,10 @@ export function describeStoredWorkspaces(options: StoreSuiteOptions): void {
     expect(second).toBe(first)
     expect(await store.hostKeys.find(own, 'h')).toBe(first)
     expect(await store.hostKeys.pin(other, 'h', 'theirs')).toBe('theirs')
-    expect(await store.hostKeys.list(own, { limit: 10 })).toMatchObject({ items: [{ host: 'h', key: first }], next: null })
+    expect(await store.hostKeys.list(own, { limit: 10 })).toMatchObject({
+      items: [{ host: 'h', key: first }],
+      next: null,
+    })
     expect(await store.hostKeys.forget(own, 'h')).toBe(true)
     expect(await store.hostKeys.forget(own, 'h')).toBe(false)
     expect(await store.hostKeys.find(other, 'h')).toBe('theirs')

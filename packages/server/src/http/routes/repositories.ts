@@ -89,7 +89,11 @@ function hostKeyRoutes(app: App, services: Services): void {
   const { repositories } = services.controlPlane
 
   const list = describeRoute(
-    { name: 'host-key.list', summary: 'List the servers of git whose keys were taken when they were first spoken to', scope },
+    {
+      name: 'host-key.list',
+      summary: 'List the servers of git whose keys were taken when they were first spoken to',
+      scope,
+    },
     {
       method: 'get',
       path: '/v1/host-keys',
@@ -105,7 +109,11 @@ function hostKeyRoutes(app: App, services: Services): void {
 
   const host = z.string().max(300).meta({ example: 'git.example.com' })
   const forget = describeRoute(
-    { name: 'host-key.remove', summary: 'Forget the key of a server: the next call takes the one that it has then', scope },
+    {
+      name: 'host-key.remove',
+      summary: 'Forget the key of a server: the next call takes the one that it has then',
+      scope,
+    },
     { method: 'delete', path: '/v1/host-keys/{host}', request: { params: z.object({ host }) }, responses: noContent },
   )
   app.openapi(forget, async (context) => {

@@ -4,7 +4,7 @@ import type { TestServer } from './test-server.ts'
 
 /** What stands in a path for a resource, by the name of the parameter. `id` is that of a sandbox. */
 export type ResourceIds = Readonly<
-  Record<'id' | 'run' | 'volume' | 'snapshot' | 'repository' | 'workspace' | 'tenant' | 'name' | 'key', string>
+  Record<'id' | 'run' | 'volume' | 'snapshot' | 'repository' | 'workspace' | 'tenant' | 'name' | 'key' | 'host', string>
 >
 
 const RUN_BUDGET = { steps: 1, tokens: 1, dollars: null, wallTimeMs: 1 }
@@ -22,6 +22,12 @@ export class EveryResource implements Disposable {
     const repository = await made('/repositories', { path: this.#upstream.path })
     const begun = { task: 'x', model: 'm', budget: RUN_BUDGET, owner: 'o' }
     const { run } = await server.json<{ run: { id: string } }>('POST', '/v1/runs', { json: begun, status: 201 })
+    const host = `${name.toLowerCase().replace('_', '-')}.example.com`
+    await server.store.hostKeys.pin(
+      (await server.store.tenants.findByName('default'))?.id ?? '',
+      host,
+      'ssh-ed25519 AAAA',
+    )
     return {
       id: sandbox,
       run: run.id,
@@ -31,6 +37,7 @@ export class EveryResource implements Disposable {
       workspace: await made('/workspaces', { repository }),
       tenant: await made('/tenants', { name: name.toLowerCase() }),
       name,
+      host,
       key: await made('/keys', { name: 'one of each', scopes: ['exec'] }),
     }
   }

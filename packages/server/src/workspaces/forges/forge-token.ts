@@ -2,7 +2,10 @@ import { HearthError, nameMatches, parseSshAddress, type Secret } from '@hearth/
 import type { Remote } from '../git/remote.ts'
 
 /** Names under which forges speak ssh where only the port of https is open. */
-const WEB_NAMES: Readonly<Record<string, string>> = { 'ssh.github.com': 'github.com', 'altssh.gitlab.com': 'gitlab.com' }
+const WEB_NAMES: Readonly<Record<string, string>> = {
+  'ssh.github.com': 'github.com',
+  'altssh.gitlab.com': 'gitlab.com',
+}
 /** APIs at another name than the forge. */
 const API_NAMES: Readonly<Record<string, string>> = { 'github.com': 'api.github.com' }
 

@@ -7,7 +7,11 @@ type Meaning = readonly [pattern: RegExp, code: ErrorCode, words: string]
 
 /** What `ssh` says before git comes to say anything. */
 const SSH_MEANINGS: readonly Meaning[] = [
-  [/host key verification failed|remote host identification has changed|no matching host key type/i, 'host_key_changed', 'the server does not have the key that it should have'],
+  [
+    /host key verification failed|remote host identification has changed|no matching host key type/i,
+    'host_key_changed',
+    'the server does not have the key that it should have',
+  ],
   [/permission denied \(|too many authentication failures/i, 'repository_denied', 'the server refuses the key'],
   [/^load key .*: /im, 'repository_denied', '`ssh` cannot use the key'],
 ]

@@ -52,7 +52,11 @@ async function openNameless(): Promise<FileHandle> {
       problems.push(error)
     }
   }
-  throw new HearthError('internal', `no file system here can hold a file without a name: ${problems.map(String).join('; ')}`, {
-    suggestion: 'Mount a tmpfs at /dev/shm.',
-  })
+  throw new HearthError(
+    'internal',
+    `no file system here can hold a file without a name: ${problems.map(String).join('; ')}`,
+    {
+      suggestion: 'Mount a tmpfs at /dev/shm.',
+    },
+  )
 }

@@ -68,7 +68,12 @@ const FIXED = {
  * ever has it, and no sandbox sees the processes of the host. `ssh` reads no configuration, asks no agent, and connects to the address that was
  * checked without looking the name up again, whose key it nevertheless compares by the name.
  */
-export async function sshReach(remote: Remote, address: string, secret: Secret, server: KnownServer): Promise<SshReach> {
+export async function sshReach(
+  remote: Remote,
+  address: string,
+  secret: Secret,
+  server: KnownServer,
+): Promise<SshReach> {
   const program = await findProgram('ssh')
   if (program === null) throw new HearthError('ssh_missing', 'this host has no program `ssh`')
   const name = hostNameOf(remote)
@@ -87,7 +92,10 @@ export async function sshReach(remote: Remote, address: string, secret: Secret, 
   const words = Object.entries(options).flatMap(([option, value]) => ['-o', `${option}=${value}`])
   const held = files.move()
   return {
-    environment: { GIT_SSH_COMMAND: shellWords(['exec', ...TIED, program, '-F', 'none', '-T', ...words]), GIT_SSH_VARIANT: 'ssh' },
+    environment: {
+      GIT_SSH_COMMAND: shellWords(['exec', ...TIED, program, '-F', 'none', '-T', ...words]),
+      GIT_SSH_VARIANT: 'ssh',
+    },
     settle: async () => {
       if (server.keys !== null) return
       const [, learned] = (await known.read(MOST_KNOWN_BYTES)).split('\n', 1)[0]?.match(/^\S+ (\S+ \S+)$/) ?? []
@@ -106,5 +114,8 @@ export function hostNameOf(remote: Remote): string {
 }
 
 function shellWords(words: readonly string[]): string {
-  return words.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ').replace(/^'exec'/, 'exec')
+  return words
+    .map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`)
+    .join(' ')
+    .replace(/^'exec'/, 'exec')
 }

@@ -53,7 +53,10 @@ export class SshServer implements AsyncDisposable {
   }
 
   /** Serves the repositories below a directory, as forges do: whatever is asked is looked for there. What was asked is in `asked.log` there. */
-  static async ofRepositories(root: string, options: { readonly port?: number; readonly key?: string } = {}): Promise<SshServer> {
+  static async ofRepositories(
+    root: string,
+    options: { readonly port?: number; readonly key?: string } = {},
+  ): Promise<SshServer> {
     const serve = join(root, 'serve.sh')
     const ask = `sed "s#'/#'./#; s#'~/#'./#"`
     await writeFile(

@@ -1,4 +1,4 @@
-/** What a forge that is spoken to with ssh is called by https, which it speaks with a token, too: a server has no ssh keys. Null for what is no such address. */
+/** What a forge that is spoken to with ssh is called by https, which it speaks, too. Null for what is no such address. */
 export function httpsOfSsh(address: string): string | null {
   const url = URL.parse(address)
   if (url?.protocol === 'ssh:') return `https://${url.hostname}${url.pathname}`
