@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { privateKeyProblem } from './private-key.ts'
 import { HTTP_METHODS, namePatternSchema, pathPatternSchema } from './policy.ts'
 
 /** What a person calls a secret. */
@@ -71,17 +70,12 @@ const LONGEST_REPETITION = 64
 export const secretValueSchema = z
   .string()
   .min(SHORTEST_SECRET)
-  .max(16_384)
-  .regex(/^[\x20-\x7e\r\n]*$/, 'must be printable ASCII')
-
-/** Why a value cannot go where its binding says; null when it can. */
-export function secretValueProblem(value: string, { in: place }: SecretPlacement): string | null {
-  if (place === 'ssh') return privateKeyProblem(value)
-  if (/[\r\n]/.test(value)) return 'must be printable ASCII without line breaks'
-  if (value.length > 8192) return 'must not be longer than 8192 characters'
-  if (!repeatsItself(value)) return null
-  return `must not hold the same ${LONGEST_REPETITION + 1} characters twice: a secret is random`
-}
+  .max(8192)
+  .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII without line breaks')
+  .refine(
+    (value) => !repeatsItself(value),
+    `must not hold the same ${LONGEST_REPETITION + 1} characters twice: a secret is random`,
+  )
 
 function repeatsItself(value: string): boolean {
   const parts = new Set<string>()

@@ -1,14 +1,27 @@
 import { z } from 'zod'
 import { budgetsSchema, policySchema, ruleSchema } from '../policy.ts'
-import { secretBindingSchema, secretUseSchema, secretValueProblem, secretValueSchema } from '../secrets.ts'
+import { privateKeyProblem } from '../private-key.ts'
+import { SHORTEST_SECRET, secretBindingSchema, secretUseSchema, secretValueSchema } from '../secrets.ts'
+
+/** What any of them may be; a private key of ssh has lines, and is longer than what goes into requests. */
+const anyValueSchema = z
+  .string()
+  .min(SHORTEST_SECRET)
+  .max(16_384)
+  .regex(/^[\x20-\x7e\r\n]*$/, 'must be printable ASCII')
 
 export const putSecretSchema = z
-  .strictObject({ value: secretValueSchema, binding: secretBindingSchema })
+  .strictObject({ value: anyValueSchema, binding: secretBindingSchema })
   .superRefine(({ value, binding }, context) => {
-    const message = secretValueProblem(value, binding.placement)
-    if (message !== null) context.addIssue({ code: 'custom', path: ['value'], message })
+    for (const message of problemsOf(value, binding.placement.in))
+      context.addIssue({ code: 'custom', path: ['value'], message })
   })
   .meta({ id: 'PutSecret' })
+
+function problemsOf(value: string, place: string): string[] {
+  if (place === 'ssh') return [privateKeyProblem(value)].filter((problem) => problem !== null)
+  return secretValueSchema.safeParse(value).error?.issues.map(({ message }) => message) ?? []
+}
 
 /** All that is ever told of a secret: never its value. */
 export const secretViewSchema = z
