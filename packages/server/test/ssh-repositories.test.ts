@@ -67,7 +67,7 @@ function watchProcesses(): () => string[] {
   const seen: string[] = []
   const timer = setInterval(
     () => seen.push(...speakingFor(home.path).flatMap(({ program, told }) => (program === 'ssh' ? [told] : []))),
-    5,
+    100,
   )
   return () => {
     clearInterval(timer)
