@@ -1,4 +1,5 @@
 export * from './canonical-json.ts'
+export * from './egress-proxy.ts'
 export * from './errors.ts'
 export * from './files.ts'
 export * from './grants/index.ts'

@@ -11,6 +11,7 @@ export interface WholePolicy {
   readonly allow: readonly Rule[]
   readonly deny: readonly Rule[]
   readonly budgets: Budgets
+  readonly proxy: boolean
 }
 
 /** Throws `invalid_request` for a policy that cannot be. */
@@ -27,6 +28,7 @@ export function wholePolicy(input: Policy): WholePolicy {
     allow,
     deny: (policy.deny ?? []).map(fullRule),
     budgets: policy.budgets ?? {},
+    proxy: policy.proxy ?? false,
   }
 }
 

@@ -96,6 +96,11 @@ export const policySchema = z.strictObject({
     .max(1000)
     .optional(),
   budgets: budgetsSchema.optional(),
+  /**
+   * Sets `HTTP_PROXY` and its like to a proxy that leads where the policy does and no further, for programs that insist on one. Of a sandbox,
+   * not of a single command. Default false: nothing needs it.
+   */
+  proxy: z.boolean().optional(),
 })
 export type Policy = z.input<typeof policySchema>
 

@@ -36,6 +36,7 @@ export const BYPASSES: Readonly<Record<string, RegExp>> = {
   'io_uring sockets': /^(Operation not permitted|Function not implemented|a ring)$/,
   'inherited descriptors': /^no sockets$/,
   'HTTP CONNECT or SOCKS chained through an allowed proxy': REFUSED,
+  'through the proxy of the sandbox itself': REFUSED,
   // The last answer is the redirect itself: what it leads to is not reached.
   redirects: /^HTTP\/1\.1 302 /,
   'request smuggling': REFUSED,

@@ -31,7 +31,9 @@ export async function showPolicy(
 export async function setPolicy(name: string, options: ServerOptions & PolicyOptions): Promise<number> {
   const policy = policyOf(options)
   if (policy === undefined) {
-    throw new HearthError('invalid_request', 'nothing was said', { suggestion: 'Use --allow, --preset or --policy.' })
+    throw new HearthError('invalid_request', 'nothing was said', {
+      suggestion: 'Use --allow, --preset, --policy or --proxy.',
+    })
   }
   const view = await withServer(options, async (hearth) => {
     const sandbox = await findSandbox(hearth, name)

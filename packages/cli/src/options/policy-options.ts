@@ -10,6 +10,7 @@ export interface PolicyOptions {
   readonly preset?: readonly string[]
   /** A file of JSON. */
   readonly policy?: string
+  readonly proxy?: boolean
 }
 
 /** `note` says what holds when nothing is asked for. */
@@ -24,10 +25,18 @@ export function addPolicyOptions(command: Command, note = 'default: nothing'): C
     .option('--policy <file>', 'a policy in JSON, as `policy learn` prints it; the other options add to it')
 }
 
+/** Of a sandbox: a command has the proxy of its sandbox or none. */
+export function addProxyOption(command: Command): Command {
+  return command.option(
+    '--proxy',
+    'set HTTP_PROXY and its like, for programs that insist on a proxy; it leads where the policy does',
+  )
+}
+
 /** Undefined when nothing was asked for. Names are checked by whoever makes the sandbox. */
 export function policyOf(options: PolicyOptions): Policy | undefined {
-  const { allow, preset, policy: file } = options
-  if (allow === undefined && preset === undefined && file === undefined) return undefined
+  const { allow, preset, policy: file, proxy } = options
+  if ([allow, preset, file, proxy].every((option) => option === undefined)) return undefined
   const policy: Policy = file === undefined ? {} : readPolicy(file)
   return {
     ...policy,
@@ -35,6 +44,7 @@ export function policyOf(options: PolicyOptions): Policy | undefined {
     ...(preset === undefined
       ? {}
       : { presets: [...(policy.presets ?? []), ...preset] as NonNullable<Policy['presets']> }),
+    ...(proxy === undefined ? {} : { proxy }),
   }
 }
 

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander'
 import type { Rung, SandboxSpec } from '@hearth/contract'
-import { addPolicyOptions, policyOf, type PolicyOptions } from './policy-options.ts'
+import { addPolicyOptions, addProxyOption, policyOf, type PolicyOptions } from './policy-options.ts'
 import { RUNG_WORDS } from '../completion/verb.ts'
 import { collectPair, parseCount, parseCpus, parseDuration, parseSize, parseWord } from './quantity.ts'
 
@@ -45,7 +45,7 @@ export function addSandboxOptions(
     .option('--pids <number>', 'limit of processes and threads', parseCount)
     .option('--disk <size>', 'disk limit, like 2G', parseSize)
     .option('--meta <KEY=VALUE>', 'a label (repeatable)', collectPair)
-  return addPolicyOptions(command)
+  return addProxyOption(addPolicyOptions(command))
 }
 
 /** Time that a sandbox outlives its one command, so that the command's own end is what is reported. */

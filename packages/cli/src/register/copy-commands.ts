@@ -3,7 +3,7 @@ import type { DiffOptions } from '../commands/diff.ts'
 import type { ForkOptions } from '../commands/fork.ts'
 import type { MergeOptions } from '../commands/merge.ts'
 import { memoryOption } from '../options/memory-option.ts'
-import { addPolicyOptions } from '../options/policy-options.ts'
+import { addPolicyOptions, addProxyOption } from '../options/policy-options.ts'
 import { collectPair, collectWord, parseCount, parseDuration, parseSize } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
@@ -27,8 +27,8 @@ function addFork(program: Command, finish: Finish): void {
     .option('--env <KEY=VALUE>', 'an environment variable of the copies (repeatable)', collectPair)
     .option('--meta <KEY=VALUE>', "a label, besides the parent's (repeatable)", collectPair)
     .option('--ttl <duration>', "they end after this time (default: the parent's deadline)", parseDuration)
-  addPolicyOptions(command, 'default: what the parent may').action(async (id: string, options: ForkOptions) =>
-    finish(await (await import('../commands/fork.ts')).fork(id, options)),
+  addProxyOption(addPolicyOptions(command, 'default: what the parent may')).action(
+    async (id: string, options: ForkOptions) => finish(await (await import('../commands/fork.ts')).fork(id, options)),
   )
   examples(command, [
     'hearth fork ID',

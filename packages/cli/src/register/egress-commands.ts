@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { VerifyOptions } from '../commands/record.ts'
 import type { SecretOptions } from '../commands/secrets.ts'
-import { addPolicyOptions, type PolicyOptions } from '../options/policy-options.ts'
+import { addPolicyOptions, addProxyOption, type PolicyOptions } from '../options/policy-options.ts'
 import { collectWord } from '../options/quantity.ts'
 import type { ServerOptions } from '../server/with-server.ts'
 import { examples, remote, type Finish } from './common.ts'
@@ -32,7 +32,7 @@ function addPolicy(program: Command, finish: Finish): void {
     '<id>',
     ID,
   )
-  addPolicyOptions(set).action(async (id: string, options: ServerOptions & PolicyOptions) =>
+  addProxyOption(addPolicyOptions(set)).action(async (id: string, options: ServerOptions & PolicyOptions) =>
     finish(await (await load()).setPolicy(id, options)),
   )
   examples(set, [

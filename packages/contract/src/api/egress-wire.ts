@@ -47,6 +47,8 @@ export const policyViewSchema = z
       allow: z.array(ruleSchema),
       deny: z.array(ruleSchema),
       budgets: budgetsSchema,
+      /** There where it has a proxy. */
+      proxy: z.literal(true).optional(),
     }),
     /** The secrets that it uses, by name. */
     secrets: z.array(secretUseSchema),

@@ -50,7 +50,7 @@ export async function readOpening(stream: Duplex, unheard: Promise<unknown>): Pr
   }
 }
 
-function readable(stream: Duplex): Promise<'readable' | 'ended'> {
+export function readable(stream: Duplex): Promise<'readable' | 'ended'> {
   return new Promise((resolve) => {
     const settle = (event: 'readable' | 'ended') => (): void => {
       stream.off('readable', onReadable)

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { nameMatches, type Recorder, type Secret } from '@hearth/contract'
+import { EGRESS_PROXY_NAME, EGRESS_PROXY_PORT, nameMatches, type Recorder, type Secret } from '@hearth/contract'
 import { unheard, type OnProblem } from '../host/in-background.ts'
 import type { Channel, ChannelHandlers } from '../link/channel.ts'
 import type { GuestCalls } from '../link/guest-channels.ts'
@@ -14,6 +14,7 @@ import { OTHER_PORTS } from './policy/known-ports.ts'
 import type { CompiledPolicy, Refused } from './policy/compiled-policy.ts'
 import { normalName } from './policy/host-name.ts'
 import type { SandboxSecrets } from './secrets/sandbox-secrets.ts'
+import { EgressProxy, type Onward } from './proxy/egress-proxy.ts'
 import { CertificateAuthority } from './tls/authority.ts'
 
 export interface SandboxGatewayOptions {
@@ -34,6 +35,12 @@ export interface SandboxGatewayOptions {
 
 const NOT_FOUND: Messages['Address'] = { address: 0, ports: new Uint8Array(0) }
 const SECRET_GONE = 'a secret for this name was removed'
+const NO_PROXY_HERE: Refused = {
+  allowed: false,
+  refusal: 'name_not_allowed',
+  message: `${EGRESS_PROXY_NAME} is the proxy of sandboxes that have one, and leads nowhere itself`,
+}
+const UNKNOWN_COMMAND: Refused = { allowed: false, refusal: 'denied', message: 'the command has ended' }
 /** Of one name; the guest listens on all of them. */
 const PORTS = 256
 
@@ -47,6 +54,7 @@ export class SandboxGateway implements GuestCalls {
   readonly #scopes = new Map<number, GatewayScope>()
   readonly #budget: Budget
   readonly #connections = new Set<GatewayConnection>()
+  readonly #proxy = new EgressProxy((address) => this.#names.nameAt(address))
   #policy: CompiledPolicy
   #authority: Promise<CertificateAuthority> | null = null
   #opensForCommand = false
@@ -112,6 +120,7 @@ export class SandboxGateway implements GuestCalls {
     const scope = this.#scopes.get(process)
     this.#scopes.delete(process)
     for (const connection of this.#connections) if (connection.destination.scope === scope) connection.end()
+    this.#proxy.forget(process)
   }
 
   lookup(asked: string, process = 0): Messages['Address'] {
@@ -128,11 +137,11 @@ export class SandboxGateway implements GuestCalls {
       })
       return NOT_FOUND
     }
-    const ports = scope.verdicts.ports(name).slice(0, PORTS)
+    const ports = this.#portsOf(name, scope)
     if (ports.length === 0) {
       // One that the sandbox itself may use tells that it is the command that may not.
       const [port = 443] = this.#machine.verdicts.ports(name)
-      const verdict = scope.verdicts.connection(name, port)
+      const verdict = name === EGRESS_PROXY_NAME ? NO_PROXY_HERE : scope.verdicts.connection(name, port)
       if (!verdict.allowed) this.#refuse(name, null, process || null, verdict)
       return NOT_FOUND
     }
@@ -156,25 +165,51 @@ export class SandboxGateway implements GuestCalls {
 
   /** A connection to a name. `open` is called when it is allowed, and gives the side of the sandbox. */
   connect(name: string, port: number, process: number | null, open: (meter: Meter) => Duplex, scopeNumber = 0): void {
+    if (name !== EGRESS_PROXY_NAME || !this.#policy.proxy) {
+      this.#connect(name, port, { process, scopeNumber }, open)
+      return
+    }
+    // It may reach nothing yet; what it asks for is judged as a connection straight to that is.
+    const onward: Onward = (asked, askedPort, take) => this.#connect(asked, askedPort, { process, scopeNumber }, take)
+    const refused = (why: Refused): void => this.#refuse(name, port, process, why)
+    if (this.#scopeOf(scopeNumber) !== null && port === EGRESS_PROXY_PORT)
+      this.#proxy.serve(scopeNumber, open, { onward, refused })
+  }
+
+  /** Why it is not made; null when it is. */
+  #connect(
+    name: string,
+    port: number,
+    { process, scopeNumber }: { readonly process: number | null; readonly scopeNumber: number },
+    open: (meter: Meter) => Duplex,
+  ): Refused | null {
     const scope = this.#scopeOf(scopeNumber)
     // Of a command that nobody has spoken of.
-    if (scope === null) return
-    const verdict = scope.verdicts.connection(name, port)
+    if (scope === null) return UNKNOWN_COMMAND
+    const verdict = name === EGRESS_PROXY_NAME ? NO_PROXY_HERE : scope.verdicts.connection(name, port)
     const refused = verdict.allowed ? this.#begin(scope) : verdict
     if (refused !== null) {
       this.#refuse(name, port, process, refused)
-      return
+      return refused
     }
-    if (!verdict.allowed) return
+    if (!verdict.allowed) return verdict
     const inspected = verdict.inspected || (this.#hasSecret(name) && !OTHER_PORTS.includes(port))
     void this.#serve({ name, port, process, verdict, inspected, scope }, open)
+    return null
+  }
+
+  /** The proxy is there for every command where it is there at all: no policy names it. */
+  #portsOf(name: string, scope: GatewayScope): readonly number[] {
+    if (name !== EGRESS_PROXY_NAME) return scope.verdicts.ports(name).slice(0, PORTS)
+    return this.#policy.proxy ? [EGRESS_PROXY_PORT] : []
   }
 
   /** From now on. What is under way and not allowed by it ends: requests, and connections that it would look into and nobody does. */
   setPolicy(policy: CompiledPolicy): void {
     this.#policy = policy
     for (const scope of [this.#machine, ...this.#scopes.values()]) scope.found.clear()
-    this.#names.keep((name) => this.#machine.verdicts.ports(name).length > 0)
+    this.#names.keep((name) => this.#portsOf(name, this.#machine).length > 0)
+    if (!policy.proxy) this.#proxy.close()
     for (const connection of this.#connections) connection.reconsider()
   }
 
@@ -194,6 +229,7 @@ export class SandboxGateway implements GuestCalls {
 
   /** Ends every connection. */
   close(): void {
+    this.#proxy.close()
     for (const connection of this.#connections) connection.end()
   }
 

@@ -28,6 +28,9 @@ export function processSpec(command: Command, options: z.output<typeof spawnOpti
 
 /** Presets are written out: whoever reads it later, with other presets, allows no more. */
 function narrowPolicy(policy: Policy): string {
+  if (policy.proxy !== undefined) {
+    throw new HearthError('invalid_request', 'policy.proxy: a command has the proxy of its sandbox or none')
+  }
   const { audit, allow, deny, budgets } = wholePolicy(policy)
   const text = JSON.stringify({ mode: audit ? 'audit' : 'enforce', allow, deny, budgets })
   if (Buffer.byteLength(text) <= BOUNDS.narrowedPolicyBytes) return text

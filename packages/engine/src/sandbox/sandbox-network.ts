@@ -1,4 +1,5 @@
 import {
+  EGRESS_PROXY_ENVIRONMENT,
   HearthError,
   OWN_HEARTH_ENVIRONMENT,
   type Limits,
@@ -51,6 +52,8 @@ export class SandboxNetwork {
   readonly #limits: Limits
   /** The machine was told, and must be told of changes. */
   #told = false
+  /** Its programs begin with the variables of a proxy. */
+  #proxied = false
   /** Where its keys are kept for its later lives; null until there is such a place. */
   #directory: string | null = null
   /** What is written there has an authority. */
@@ -140,8 +143,11 @@ export class SandboxNetwork {
 
   /** For a machine that is being made. */
   async outfit(): Promise<Outfit> {
-    const { empty, opens } = this.#gateway
+    const { empty, opens, policy } = this.#gateway
+    this.#proxied = policy.proxy
     const environment = {
+      // What it was given by name is its own.
+      ...(policy.proxy ? EGRESS_PROXY_ENVIRONMENT : {}),
       ...this.#environment,
       ...this.#placeholders,
       ...(opens ? trustVariables(this.#environment) : {}),
@@ -156,8 +162,9 @@ export class SandboxNetwork {
 
   /** Tells a machine that runs: one that was taken up, or for which something has changed. */
   async tell(machine: Machine): Promise<void> {
+    const proxied = this.#proxied
     const { environment, network } = await this.outfit()
-    if (Object.keys(this.#placeholders).length > 0 || network?.authority)
+    if (Object.keys(this.#placeholders).length > 0 || network?.authority || proxied || this.#proxied)
       await machine.setEnvironment(environment, this.#limits)
     if (network !== undefined) await machine.openNetwork(network)
   }

@@ -245,6 +245,66 @@ def slowly(data):
         return heard(sock).decode('latin1')
 
 
+OWN_PROXY = ('proxy.hearth.internal', 3128)
+GET = b'GET / HTTP/1.1\r\nHost: stranger.example\r\n\r\n'
+
+
+def through_proxy(target, data=GET):
+    with connect(*OWN_PROXY) as sock:
+        sock.sendall(b'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' % (target, target))
+        head = heard(sock)
+        if not head.startswith(b'HTTP/1.1 200 '): return head.decode('latin1')
+        sock.sendall(data)
+        return heard(sock).decode('latin1')
+
+
+@attempt('through the proxy of the sandbox itself')
+def own_proxy_tunnels():
+    return each(through_proxy, [
+        b'stranger.example:80', b'stranger.example:443', STRANGER.encode() + b':80', b'allowed.example:22', b'allowed.example:7420',
+        b'127.0.0.1:80', b'localhost:7420', b'0.0.0.0:80', b'[::1]:80', b'[::ffff:45.9.9.9]:80', b'755566857:80', b'0x2d090909:80',
+        b'055.011.011.011:80', b'proxy.hearth.internal:3128', b'hearth.internal:80', b'allowed.example:80@stranger.example:80',
+        b'allowed.example\0.stranger.example:80', b'allowed.example:80 stranger.example:80', b'169.254.169.254:80',
+        *(kind + b'.inner.example:80' for kind in [b'loopback', b'zero', b'private', b'carrier', b'metadata', b'unique', b'mapped', b'own', b'ownpublic']),
+    ])
+
+
+@attempt('through the proxy of the sandbox itself')
+def own_proxy_inside():
+    return [
+        through_proxy(b'allowed.example:80'),
+        through_proxy(b'rules.example:80', b'GET /shut HTTP/1.1\r\nHost: rules.example\r\n\r\n'),
+        through_proxy(b'allowed.example:80', b'CONNECT stranger.example:80 HTTP/1.1\r\nHost: stranger.example:80\r\n\r\n'),
+        *each(lambda *e: through_proxy(b'allowed.example:443', client_hello(*e)), [(), (server_name(b'stranger.example'),)]),
+    ]
+
+
+@attempt('through the proxy of the sandbox itself')
+def own_proxy_requests():
+    def ask(target, host, more=b'', rest=b''):
+        return talk(*OWN_PROXY, b'GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s' % (target, host, more, rest))
+    return [
+        ask(b'http://stranger.example/', b'stranger.example'),
+        ask(b'http://stranger.example/', b'allowed.example'),
+        ask(b'http://allowed.example/', b'stranger.example'),
+        ask(b'http://allowed.example/', b'allowed.example', b'Host: stranger.example\r\n'),
+        ask(b'http://allowed.example@stranger.example/', b'stranger.example'),
+        ask(b'http://%s/' % STRANGER.encode(), STRANGER.encode()),
+        ask(b'http://169.254.169.254/', b'169.254.169.254'),
+        ask(b'http://proxy.hearth.internal:3128/', b'proxy.hearth.internal:3128'),
+        ask(b'https://allowed.example/', b'allowed.example'),
+        ask(b'//stranger.example/', b'allowed.example'),
+        ask(b'/', b'allowed.example'),
+        ask(b'http://rules.example/shut', b'rules.example'),
+        ask(b'http://rules.example/open/../shut', b'rules.example'),
+        ask(b'http://allowed.example/', b'allowed.example', b'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n'),
+        ask(b'http://stranger.example/', b'stranger.example', b'', b'GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n\r\n'),
+        ask(b'http://allowed.example/', b'allowed.example', b'x: ' + b'x' * 20000 + b'\r\n'),
+        talk(*OWN_PROXY, b'\x05\x01\x00\r\n\r\n'),
+        talk(*OWN_PROXY, client_hello(server_name(b'allowed.example')) + b'\r\n\r\n'),
+    ]
+
+
 @attempt('redirects')
 def redirects():
     return each(lambda to: curl('-L', f'http://allowed.example/redirect?to={to}'),

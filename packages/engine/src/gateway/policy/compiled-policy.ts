@@ -39,12 +39,15 @@ export type RequestVerdict = { readonly allowed: true; readonly named: boolean }
 export class CompiledPolicy {
   readonly budgets: Budgets
   readonly audit: boolean
+  /** Programs find a proxy. */
+  readonly proxy: boolean
   readonly #allow: readonly Rule[]
   readonly #deny: readonly Rule[]
 
   constructor(input: Policy = {}) {
-    const { audit, allow, deny, budgets } = wholePolicy(input)
+    const { audit, allow, deny, budgets, proxy } = wholePolicy(input)
     this.audit = audit
+    this.proxy = proxy
     this.budgets = budgets
     this.#allow = allow
     this.#deny = deny
@@ -52,7 +55,7 @@ export class CompiledPolicy {
 
   /** Nothing can be reached, so that a sandbox needs no resolver. */
   get empty(): boolean {
-    return this.#allow.length === 0 && !this.audit
+    return this.#allow.length === 0 && !this.audit && !this.proxy
   }
 
   /** Some of its rules are about what is said inside a connection. */

@@ -4,7 +4,8 @@ export { learnPolicy, type LearnedPolicy } from './learn-policy.ts'
 
 /** What is in force: presets, short forms and ports written out. Throws `invalid_request` for a policy that cannot be. */
 export function effectivePolicy(policy: Policy): PolicyView['effective'] {
-  const { audit, budgets, allow, deny } = wholePolicy(policy)
+  const { audit, budgets, proxy, ...rules } = wholePolicy(policy)
   const whole = (rule: Rule): Rule => ({ ...rule, ports: [...portsOf(rule)] })
-  return { mode: audit ? 'audit' : 'enforce', allow: allow.map(whole), deny: deny.map(whole), budgets }
+  const [allow, deny] = [rules.allow.map(whole), rules.deny.map(whole)]
+  return { mode: audit ? 'audit' : 'enforce', allow, deny, budgets, ...(proxy ? { proxy } : {}) }
 }

@@ -16,7 +16,7 @@ export interface LearnedPolicy {
 
 /**
  * What a run needed: each name with the ports it was reached on, and where requests could be seen their methods and paths. What was refused
- * stays so. `current` is the policy of that run: its addresses are kept, since a record does not tell them.
+ * stays so. `current` is the policy of that run: its addresses and its proxy are kept, since a record does not tell them.
  */
 export function learnPolicy(events: Iterable<RecordedEvent>, current: Policy = {}): LearnedPolicy {
   const { connections, requests, refused } = readRecord(events)
@@ -34,7 +34,10 @@ export function learnPolicy(events: Iterable<RecordedEvent>, current: Policy = {
   if (allow.length > MOST_RULES) {
     throw new HearthError('too_many', `more than ${MOST_RULES} rules would be needed`)
   }
-  const policy = { allow: allow.toSorted((left, right) => (left.name < right.name ? -1 : 1)) }
+  const policy = {
+    allow: allow.toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+    ...(current.proxy === undefined ? {} : { proxy: current.proxy }),
+  }
   const deny = denials(policy, [...connections, ...requests], refused, notes)
   return { policy: deny.length === 0 ? policy : { ...policy, deny }, notes: [...notes] }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { OWN_HEARTH_NAME, REFUSALS, type Refusal } from '@hearth/contract'
+import { EGRESS_PROXY_NAME, OWN_HEARTH_NAME, REFUSALS, type Refusal } from '@hearth/contract'
 
 /** Ends a path of which the record has the beginning alone. No path on the wire holds it. */
 export const CUT_MARK = '…'
@@ -60,7 +60,7 @@ export function readRecord(events: Iterable<RecordedEvent>): RecordedEgress {
   const refusals: z.output<typeof refusalSchema>[] = []
   for (const { type, data } of events) {
     // No policy speaks of it.
-    if (data['name'] === OWN_HEARTH_NAME) continue
+    if (data['name'] === OWN_HEARTH_NAME || data['name'] === EGRESS_PROXY_NAME) continue
     if (type === 'network.connection') connections.push(connectionSchema.parse(data))
     if (type === 'network.request') requests.push(requestOf(requestSchema.parse(data)))
     if (type === 'network.refused') refusals.push(refusalSchema.parse(data))
