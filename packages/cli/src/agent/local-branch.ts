@@ -45,7 +45,8 @@ async function writeBranch({ directory, name }: LocalBranch, patch: Uint8Array, 
     await git(['read-tree', head], place)
     const failure = (problem: string): HearthError =>
       new HearthError('conflict', `the change does not apply to HEAD: ${problem.slice(0, 500)}`, {
-        suggestion: 'What was not committed was a part of what the agent saw: commit it first, or use --diff FILE.',
+        suggestion:
+          'The agent saw what is not committed, and files as a checkout converts them (line endings, filters): commit first, or use --diff FILE.',
       })
     await git(['apply', '--cached', '--binary', '--whitespace=nowarn', '-'], { ...place, input: [patch], failure })
     const tree = await text(git(['write-tree'], place))
