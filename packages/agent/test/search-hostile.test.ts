@@ -64,11 +64,24 @@ const HOSTILE: readonly (Candidate & { readonly name: string })[] = [
     name: 'puts a link in the place of the package',
     command: `printf '{"scripts":{"test":"true"}}' > other.json; ln -sf other.json package.json`,
   },
+  {
+    name: 'brings a program of its own',
+    patch: [
+      'diff --git a/node_modules/.bin/python3 b/node_modules/.bin/python3',
+      'new file mode 100755',
+      '--- /dev/null',
+      '+++ b/node_modules/.bin/python3',
+      '@@ -0,0 +1 @@',
+      '+#!/bin/true',
+      '',
+    ].join('\n'),
+  },
   { name: 'writes a test through a link', command: 'rm alias.py; printf "import unittest\\n" > alias.py' },
   { name: 'attempt leads out', command: 'ln -sf /etc/passwd sum.py' },
 ]
 const CHECKS = {
   tests: 'python3 -m unittest tests.test_sum',
+  npm: 'PATH=$PWD/node_modules/.bin:$PATH python3 -m unittest tests.test_sum',
   package: "$(python3 -c \"import json; print(json.load(open('package.json'))['scripts']['test'])\")",
   verify: 'sh verify.sh',
   make: 'sh -c "$(sed -n 2p Makefile)"',
@@ -88,7 +101,7 @@ describe('a search over hostile candidates', () => {
   })
 
   it('keeps the one that is right', () => {
-    expect(report.base).toMatchObject({ failing: ['make', 'package', 'tests', 'verify'], flaky: [] })
+    expect(report.base).toMatchObject({ failing: ['make', 'npm', 'package', 'tests', 'verify'], flaky: [] })
     expect(report.winner?.name).toBe('right')
     expect(report.candidates.filter(({ outcome }) => outcome === 'passed')).toHaveLength(1)
   })
@@ -108,6 +121,7 @@ describe('a search over hostile candidates', () => {
     expect(edits('puts a link in the place of the package')).toEqual(['package.json'])
     const verdict = (name: string) => report.candidates.find((candidate) => candidate.name === name)?.verdict
     expect(verdict('puts a link in the place of the package')).toMatchObject({ package: false })
+    expect(verdict('brings a program of its own')).toMatchObject({ npm: false })
     expect(verdict('writes a test through a link')).toMatchObject({ tests: false })
     expect(edits('takes the place of the runner')).toContain('unittest.py')
   })

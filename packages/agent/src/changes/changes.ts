@@ -12,7 +12,7 @@ export async function changesBetween(directory: string, base: string, head: stri
   return { patch, files: files.map((file) => ({ ...file, test: looksLikeTest(file.path) })) }
 }
 
-const TEST_DIRECTORY = /(^|\/)(tests?|__tests__|specs?|testdata|fixtures|unittest)\//i
+const TEST_DIRECTORY = /(^|\/)(tests?|__tests__|specs?|testdata|fixtures|unittest|_?pytest)\//i
 const TEST_NAME =
   /(^|\/)(test_[^/]*|[^/]*[._-](test|tests|spec)\.[^/]+|conftest\.py|\.?(jest|vitest|pytest|karma|playwright|ava|cypress|phpunit)\.[^/]*|tox\.ini|noxfile\.py|(site|user)customize\.py|unittest\.(py|cfg)|\.(mocharc|nycrc|taprc)[^/]*|\.rspec|\.npmrc|\.yarnrc(\.yml)?|\.pnpmfile\.c?js|bunfig\.toml|\.cargo\/config(\.toml)?)$/i
 

@@ -143,8 +143,15 @@ describe('what is judged as it is on the base', () => {
     expect(['src/a.py', 'src/verify.sh', 'cia'].some(guarded)).toBe(false)
   })
 
-  it('are what configures a runner, under the names that it has', () => {
+  it('are what runs tests and what configures that, under the names that it has', () => {
     const guarded = guard([])
+    const installed = [
+      'node_modules/.bin/node',
+      'a/node_modules/jest/index.js',
+      '.venv/bin/pytest',
+      'pytest/__init__.py',
+    ]
+    expect(installed.filter((name) => !guarded(name))).toEqual([])
     const names = ['.pytest.ini', 'pytest.toml', '.rspec', 'phpunit.xml', 'bunfig.toml', 'a/.cargo/config.toml']
     expect(names.filter((name) => !guarded(name))).toEqual([])
     expect(['cargo/config.toml', 'src/pytests.py', 'java.py'].some(guarded)).toBe(false)

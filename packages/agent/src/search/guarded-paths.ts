@@ -7,6 +7,9 @@ const RUN_BY: readonly (readonly [command: RegExp, files: readonly string[]])[] 
   [/(^|[\s;&|(])just(\s|$)/, ['justfile', 'Justfile', '.justfile']],
 ]
 
+/** Where runners and what they are made of lie: a program there is found before any other of its name. */
+const INSTALLED = /(^|\/)(node_modules|site-packages|\.?venv)\//
+
 const CHECKING = /(^|[._-])(verify|checks?|ci|tests?|specs?)([._-]|$)/i
 
 /** Files that a command names and that check something by their name, or that it is run by: a change of theirs would be a change of the check. */
@@ -20,5 +23,9 @@ export function pathsOfCommand(command: string): string[] {
 export function guard(protect: readonly string[]): (path: string) => boolean {
   const exact = new Set(protect.filter((path) => !path.endsWith('/')))
   const below = protect.filter((path) => path.endsWith('/'))
-  return (path) => looksLikeTest(path) || exact.has(path) || below.some((directory) => path.startsWith(directory))
+  return (path) =>
+    looksLikeTest(path) ||
+    INSTALLED.test(path) ||
+    exact.has(path) ||
+    below.some((directory) => path.startsWith(directory))
 }
