@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BOUNDS } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BINARY, HearthCommand } from './hearth-command.ts'
+import { BINARY, HearthCommand, said } from './hearth-command.ts'
 import { typeInto } from './terminal-session.ts'
 
 let hearth: HearthCommand
@@ -64,6 +64,21 @@ describe('hearth agent', () => {
     const { code, stdout, stderr } = await hearth.run([...args, '--diff', join(directory, 'none', 'change.patch')])
     expect([code, stderr]).toEqual([1, expect.stringMatching(/\nhearth: .*none\/change\.patch: there is no such file/)])
     execFileSync('git', ['apply', '--check'], { cwd: repository, input: stdout })
+  })
+
+  it('leaves a sandbox that soon ends when it is killed', async () => {
+    const long = join(directory, 'long.json')
+    writeFileSync(long, JSON.stringify([{ calls: [{ tool: 'bash', input: { command: 'sleep 600' } }] }]))
+    const { child, finished } = hearth.start([...args, '--model', `scripted:${long}`, '--json'])
+    await said(child, '"tool_started"')
+    child.kill('SIGKILL')
+    await finished
+    const [left = ''] = readdirSync(join(hearth.home, 'sandboxes'))
+    const numberIn = (name: string): number =>
+      Number.parseInt(readFileSync(join(hearth.home, 'sandboxes', left, name), 'utf8'), 10)
+    const [deadline, keeper] = [numberIn('deadline'), numberIn('keeper.pid')]
+    process.kill(keeper, 'SIGKILL')
+    expect(deadline - Date.now()).toBeLessThan(11 * 60_000)
   })
 
   it('ends with 1 and what there is when its budget ends', async () => {

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import {
   budgetOf,
+  Leases,
   startAgent,
   type AgentEvent,
   type AgentOptions,
@@ -79,7 +80,7 @@ interface Worked {
 const WORKDIR = WORKSPACE_PATH
 const COMMAND_MS = 30 * 60_000
 const RUN_MS = 60 * 60_000
-/** The sandbox outlives the run by this, for what comes after it; its deadline is the backstop. */
+/** The sandbox outlives the run by this, for what comes after it; its deadline is the backstop. Without a server it outlives this process by no more. */
 const MARGIN_MS = 10 * 60_000
 
 /** Lets a model work in a fresh sandbox, on a copy of a directory or in a workspace, and gives the change. Returns the exit code of this program. */
@@ -179,11 +180,16 @@ async function onServer(hearth: Hearth, work: Work, checkout: Checkout | null): 
   return { result, isCopy }
 }
 
-/** In this process alone: the run ends with it. */
+/** In this process alone: the run ends with it, and nobody could go on in the sandbox of one that was killed. */
 async function embedded(work: Work): Promise<AgentResult> {
   const { Hearth: Engine } = await import('@hearth/engine')
   await using hearth = new Engine({ spareKeepers: 0 })
-  await using sandbox = await hearth.create(specOf(work), { signal: work.interrupts.signal })
+  using leases = new Leases(MARGIN_MS)
+  const spec = specOf(work)
+  const until = Date.now() + spec.ttlMs
+  const ttlMs = Math.min(spec.ttlMs, leases.leaseMs)
+  await using sandbox = await hearth.create({ ...spec, ttlMs }, { signal: work.interrupts.signal })
+  leases.hold(sandbox, until)
   await bring(work, sandbox)
   await prepared(work, sandbox)
   const options = { ...startOptions(work), ...delegation(work, hearth), sandbox }
