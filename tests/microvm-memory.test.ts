@@ -1,7 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { SnapshotId } from '@hearth/contract'
 import { Hearth } from '@hearth/engine'
 import { expectRefusal } from '@hearth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -36,6 +47,25 @@ function storeFiles(pid: number): { path: string; writable: boolean }[] {
     const writable = (Number.parseInt(flags, 8) & 3) !== 0
     return path.startsWith(hearth.paths.store) ? [{ path: path.slice(hearth.paths.store.length), writable }] : []
   })
+}
+
+/** Of a sandbox with a process that counts. */
+async function countingSnapshot(): Promise<SnapshotId> {
+  await using sandbox = await hearth.create(spec)
+  await using _counter = await sandbox.spawn('i=0; while :; do i=$((i+1)); echo $i > /tmp/count; sleep 0.1; done')
+  await expect.poll(async () => (await sandbox.exec('cat /tmp/count')).stdout, { timeout: 10_000 }).not.toBe('')
+  return (await sandbox.snapshot({ memory: 'required' })).id
+}
+
+/** The same files in another home, but neither the same inodes nor anything that was made of them. The root of it there. */
+async function copyTemplate(home: string): Promise<string> {
+  await shareTemplate(home, spec.template)
+  unlinkSync(join(home, 'templates'))
+  execFileSync('cp', ['-a', '--reflink=auto', hearth.paths.templates, join(home, 'templates')])
+  unlinkSync(join(home, 'cache/microvm-images'))
+  const template = await hearth.templates.resolve(spec.template, {})
+  if (template.kind !== 'directory') throw new Error('the template has no root of its own')
+  return join(home, 'templates', template.root.slice(hearth.paths.templates.length))
 }
 
 describe.runIf(can)('microVMs that go on from a baked one', { timeout: 120_000 }, () => {
@@ -75,6 +105,46 @@ describe.runIf(can)('microVMs that go on from a baked one', { timeout: 120_000 }
     const shared = storeFiles(machineOf(first.id)).filter(({ path }) => !path.startsWith('/areas/'))
     expect(shared.map(({ path }) => path.split('/').at(-1))).toContain('ram')
     expect(shared.filter(({ writable }) => writable)).toEqual([])
+  })
+
+  test('go on in another home, on the image of the template that was made there', { timeout: 300_000 }, async () => {
+    const home = mkdtempSync(join(tmpdir(), 'hearth-elsewhere-'))
+    const snapshot = await countingSnapshot()
+    try {
+      await copyTemplate(home)
+      await using elsewhere = new Hearth({ home, spareKeepers: 0 })
+      const { id } = await elsewhere.snapshots.import(await hearth.snapshots.export(snapshot))
+      await using sandbox = await elsewhere.create({ from: id, memory: 'required' })
+      expect(sandbox.restored).toMatchObject({ memory: true })
+      const counted = async (): Promise<number> => Number((await sandbox.exec('cat /tmp/count')).stdout)
+      const before = await counted()
+      await expect.poll(counted, { timeout: 10_000 }).toBeGreaterThan(before)
+      expect((await sandbox.exec('ls /usr/lib | wc -l; md5sum /usr/bin/python3.11')).exitCode).toBe(0)
+    } finally {
+      await hearth.snapshots.remove(snapshot)
+      rmSync(home, { recursive: true, force: true })
+    }
+  })
+
+  test('do not go on where the files of the template are others, and why is said', { timeout: 300_000 }, async () => {
+    const home = mkdtempSync(join(tmpdir(), 'hearth-other-'))
+    const snapshot = await countingSnapshot()
+    try {
+      const root = await copyTemplate(home)
+      utimesSync(join(root, 'etc/passwd'), 1, 1)
+      await using elsewhere = new Hearth({ home, spareKeepers: 0 })
+      const { id } = await elsewhere.snapshots.import(await hearth.snapshots.export(snapshot))
+      const refused = elsewhere.create({ from: id, memory: 'required' })
+      await expect(refused).rejects.toMatchObject({
+        code: 'snapshot_incompatible',
+        message: expect.stringContaining('disk image of the template') as string,
+      })
+      await using files = await elsewhere.create({ from: id, memory: 'none' })
+      expect(Number((await files.exec('cat /tmp/count')).stdout)).toBeGreaterThan(0)
+    } finally {
+      await hearth.snapshots.remove(snapshot)
+      rmSync(home, { recursive: true, force: true })
+    }
   })
 
   test('go on when there is no room for their memory, which is said as such', async () => {

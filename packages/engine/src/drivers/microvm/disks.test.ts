@@ -1,9 +1,21 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { baseImage } from './base-image.ts'
+import { baseImage, baseImageIdentity, measure } from './base-image.ts'
 import { makeUpperDisk } from './upper-disk.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'hearth-disks-'))
@@ -16,12 +28,12 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 const asRoot = process.getuid?.() === 0
 
-function template(digest: string): Parameters<typeof baseImage>[1] {
+function template(digest: string, of = root): Parameters<typeof baseImage>[1] {
   return {
     kind: 'directory',
     name: 'test',
     digest: `sha256:${digest}`,
-    root,
+    root: of,
     environment: {},
     workdir: null,
     user: null,
@@ -51,6 +63,48 @@ describe('baseImage', () => {
     const { ino } = statSync(images[0] ?? '')
     await baseImage(cache, template('2'), asRoot, () => expect.unreachable('it exists'))
     expect(statSync(images[0] ?? '').ino).toBe(ino)
+  })
+})
+
+/** The same files each time, made in another order and at another time. */
+function sameFiles(name: string, names: readonly string[], content = 'same'): string {
+  const made = join(directory, name)
+  for (const folder of ['a', 'b'].toSorted(() => (name < 'm' ? 1 : -1)))
+    mkdirSync(join(made, folder), { recursive: true })
+  for (const file of names) writeFileSync(join(made, 'a', file), content)
+  linkSync(join(made, 'a/1'), join(made, 'b/hard'))
+  symlinkSync('../a/2', join(made, 'b/soft'))
+  chmodSync(join(made, 'a/3'), 0o640)
+  for (const path of ['a/1', 'a/2', 'a/3', 'a', 'b', '.']) utimesSync(join(made, path), 1_600_000_000, 1_600_000_000)
+  execFileSync('touch', ['-h', '-d', '@1600000000', join(made, 'b/soft')])
+  return made
+}
+
+function contentOf(image: string): string {
+  return createHash('sha256').update(readFileSync(image)).digest('hex')
+}
+
+describe('an image depends on the files alone', () => {
+  test('the same files give the same image, byte for byte, and others another', async () => {
+    const build = (digest: string, made: string): Promise<string> =>
+      baseImage(join(directory, `cache-${digest}`), template(digest, made), asRoot, () => undefined)
+    const one = await build('5', sameFiles('first', ['1', '2', '3']))
+    // Of change: it cannot be set.
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    const two = await build('6', sameFiles('second', ['3', '2', '1']))
+    const other = await build('7', sameFiles('other', ['1', '2', '3'], 'else'))
+    expect(contentOf(two)).toBe(contentOf(one))
+    expect(await baseImageIdentity(two)).toBe(await baseImageIdentity(one))
+    expect(await baseImageIdentity(other)).not.toBe(await baseImageIdentity(one))
+    execFileSync('e2fsck', ['-fn', one], { stdio: 'ignore' })
+    expect(debugfs(one, 'stat /a/3')).toMatch(/ctime: 0x5f5e1000:0+/)
+    expect(debugfs(one, 'ls -l /b')).toContain('hard')
+  })
+
+  test('its size does not depend on the file system that the files lie on', () => {
+    const listing = 'd 2 1 4096\nf 1 2 4097\nf 2 3 8192\nf 2 3 8192\nl 1 4 7\n'
+    expect(measure(listing)).toEqual({ blocks: 7, inodes: 4 })
+    expect(measure(listing.replace('d 2 1 4096', 'd 1 1 60'))).toEqual({ blocks: 7, inodes: 4 })
   })
 })
 

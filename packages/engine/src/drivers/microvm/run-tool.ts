@@ -8,7 +8,12 @@ const MAXIMUM_OUTPUT_BYTES = 64 * 1024 * 1024
 export async function runTool(
   program: string,
   parameters: readonly string[],
-  options: { readonly cwd?: string; readonly timeoutMs?: number; readonly input?: Buffer } = {},
+  options: {
+    readonly cwd?: string
+    readonly timeoutMs?: number
+    readonly input?: Buffer
+    readonly environment?: Readonly<Record<string, string>>
+  } = {},
 ): Promise<Buffer> {
   return await new Promise((resolve, reject) => {
     const settings = {
@@ -16,7 +21,7 @@ export async function runTool(
       timeout: options.timeoutMs ?? 600_000,
       maxBuffer: MAXIMUM_OUTPUT_BYTES,
       encoding: 'buffer',
-      env: { PATH: DIRECTORIES.join(':'), LC_ALL: 'C', HOME: process.env['HOME'] ?? '/' },
+      env: { PATH: DIRECTORIES.join(':'), LC_ALL: 'C', HOME: process.env['HOME'] ?? '/', ...options.environment },
     } as const
     const child = execFile(program, [...parameters], settings, (error, stdout, stderr) => {
       if (error === null) resolve(stdout)

@@ -129,6 +129,8 @@ export class ArchiveReader implements AsyncDisposable {
       },
     )
     try {
+      // As it was captured: QEMU's own user opens it, through a descriptor, and the directory is nobody's but ours.
+      await file.chmod(0o444)
       this.#memory[name] = await summing(bytes, async (summed) => {
         const place = placer(record)
         for await (const part of summed)

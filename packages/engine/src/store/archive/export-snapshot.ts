@@ -9,9 +9,18 @@ import type { StoredSnapshot } from '../snapshot-manifest.ts'
 import type { SnapshotStore } from '../snapshot-store.ts'
 import { runStore } from '../store-helper.ts'
 import { encodeEntry } from './archive-entry.ts'
-import { CHECKSUMS_ENTRY, DISK_PREFIX, FORMAT, MANIFEST_ENTRY, MEMORY_PREFIX, VERSION } from './archive-format.ts'
+import {
+  CHECKSUMS_ENTRY,
+  DISK_PREFIX,
+  FORMAT,
+  MANIFEST_ENTRY,
+  MAXIMUM_ID,
+  MEMORY_PREFIX,
+  VERSION,
+} from './archive-format.ts'
 import { ChecksumChain, sumOf, sumUp } from './checksum-chain.ts'
 import { packTree } from './tree-process.ts'
+import type { TreeRecord } from './tree-record.ts'
 
 /** A snapshot as the bytes of one file, which holds all that it needs but its template. */
 export async function* exportSnapshot(
@@ -36,10 +45,17 @@ export async function* exportSnapshot(
   yield TAR_END
 }
 
+/** The disk of a machine belongs to ids that it alone has on this host, and gets others when it is used again. Files of sandboxes have ids from 0. */
+function ownedInside(record: TreeRecord): TreeRecord {
+  const own = (id: number): number => (id > MAXIMUM_ID ? 0 : id)
+  return { ...record, uid: own(record.uid), gid: own(record.gid) }
+}
+
 type Sum = (record: Parameters<ChecksumChain['add']>[0], content: string) => void
 
 async function* tree(guest: string, directory: string, prefix: string, sum: Sum): AsyncGenerator<Uint8Array, void> {
-  for await (const { record, bytes } of packTree(guest, directory)) {
+  for await (const { record: found, bytes } of packTree(guest, directory)) {
+    const record = ownedInside(found)
     const { head, contentBytes } = encodeEntry(prefix, record)
     yield head
     const hash = createHash('sha256')

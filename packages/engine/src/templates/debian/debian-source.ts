@@ -10,6 +10,7 @@ import { UNPACK_LIMITS } from '../oci/image-limits.ts'
 import { type AptSources, readAptSources } from './apt-sources.ts'
 import { type DebianRecipe, recipeDigest } from './recipe.ts'
 import { runBuild } from './run-build.ts'
+import { settleTimes } from './settle-times.ts'
 
 /** Pages and translations that nobody reads in a sandbox are most of the size of many packages. */
 const LEFT_OUT = [
@@ -43,6 +44,7 @@ export class DebianSource implements TemplateSource {
     const root = join(workspace, 'root')
     const tell = (line: string): void => progress(`${this.#recipe.name}: ${line}`)
     const isRoot = process.getuid?.() === 0
+    const began = new Date()
     const options = [...mmdebstrapOptions(this.#recipe, sources), `--mode=${isRoot ? 'root' : 'unshare'}`]
     tell(`installing ${this.#recipe.packages.length} packages of ${sources.suite}; this takes a few minutes`)
     await runBuild({
@@ -55,6 +57,7 @@ export class DebianSource implements TemplateSource {
       consume: isRoot ? drain : async (output) => await unpack(output, root, signal),
     })
     await emptyDevices(root)
+    await settleTimes(root, began)
     const digest = await digestOf(root, this.#recipe)
     return { digest, root: (await has(digest)) ? null : root, ...TEMPLATE_DEFAULTS }
   }
