@@ -14,18 +14,18 @@ import { Link } from '../link/link.ts'
 import { LinkMachine } from '../machine/link-machine.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
-import type { StoredSnapshot } from '../store/snapshot-manifest.ts'
 import { MachineCapture } from './capture-machine.ts'
 import { ClaimableMachine } from './claimable-machine.ts'
 import type { Driver, LaunchRequest, Probe } from './driver.ts'
 import { ASLEEP, endOf } from './end-of-machine.ts'
 import { greet } from './greet-machine.ts'
-import { incompatibleMemory } from './incompatible-memory.ts'
+import { incompatibleMemory, requireSameTools } from './incompatible-memory.ts'
 import type { LaunchPlan, Step } from './launch-plan.ts'
 import { MachineHandle } from './machine-handle.ts'
 import type { MachinePlace } from './machine-place.ts'
 import { freeResources, readResources, writeResources, type MachineResources } from './machine-resources.ts'
 import type { AheadRuntime, DiskArea, LinkRuntime, PlanInput } from './link-runtime.ts'
+import { memorySource } from './memory-source.ts'
 import type { ProbeCache } from './probe-cache.ts'
 import { rehearse } from './rehearse.ts'
 import { Remembered } from '../host/remembered.ts'
@@ -155,6 +155,7 @@ export class LinkDriver implements Driver {
     const { memory } = this.#runtime
     if (memory === undefined)
       throw incompatibleMemory(`${this.name} cannot restore the processes of snapshot ${from.id}`)
+    requireSameTools(from.manifest, request.template)
     await memory.check(from.manifest, request.limits, this.#services)
   }
 
@@ -276,11 +277,6 @@ export class LinkDriver implements Driver {
 /** Those of a fork and of a sleep are as they were. */
 function hasOthers({ from }: LaunchRequest): boolean {
   return from?.manifest.kind === 'snapshot'
-}
-
-/** The snapshot whose processes go on in the new machine; null when there is none, or it has only files. */
-function memorySource({ from }: LaunchRequest): StoredSnapshot | null {
-  return from === null || from.manifest.memory === null ? null : from
 }
 
 function around({ steps, lastSteps = [] }: DiskArea, planned: readonly Step[]): Step[] {

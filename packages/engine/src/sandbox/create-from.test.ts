@@ -30,6 +30,7 @@ function taken(manifest: Partial<SnapshotManifest> = {}): StoredSnapshot {
       kind: 'snapshot',
       info,
       templateDigest: '',
+      hostTools: null,
       disk: { kind: 'subvolume' },
       memory: { runtime: 'runsc', bytes: 1, facts: {} },
       interpreters: [],

@@ -227,6 +227,7 @@ export function recordOf(id: SandboxId, prepared: Prepared): UnownedRecord {
     info: infoOf(id, prepared),
     driver: driver.name,
     templateDigest: template.digest,
+    hostTools: template.kind === 'host' ? template.tools : null,
     configuration: { ...configuration, hostname: configuration.hostname ?? id.replace('_', '-') },
     network,
     sleep: null,

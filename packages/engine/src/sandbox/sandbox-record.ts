@@ -26,6 +26,8 @@ export interface SandboxRecord {
   /** Name of the driver that can adopt it. */
   readonly driver: string
   readonly templateDigest: string
+  /** Which tools of the host its processes use; null when it has a root of its own. */
+  readonly hostTools: string | null
   /** What it was configured with, and its copies are. */
   readonly configuration: SandboxConfiguration
   /** What it may reach, and the secrets that it uses. */
@@ -76,6 +78,7 @@ const recordSchema = z.object({
   driver: z.string(),
   // A record of an older Hearth lacks them; its sandbox can still be adopted and ended.
   templateDigest: z.string().default(''),
+  hostTools: z.string().nullable().default(null),
   configuration: z
     .object({
       hostname: z.string(),
@@ -131,8 +134,9 @@ export function disownRecord(directory: string, record: UnownedRecord): void {
 
 /** Writes it in one step, with this process as the owner. */
 export function writeRecord(directory: string, unowned: UnownedRecord, owner = ownIdentity()): void {
-  const { info, driver, templateDigest, configuration, network, sleep, liesOn } = unowned
-  const record: SandboxRecord = { info, driver, templateDigest, configuration, network, sleep, liesOn, owner }
+  const { info, driver, templateDigest, hostTools, configuration, network, sleep, liesOn } = unowned
+  const about = { info, driver, templateDigest, hostTools, configuration }
+  const record: SandboxRecord = { ...about, network, sleep, liesOn, owner }
   const temporary = join(directory, `${FILE}.new`)
   writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 })
   renameSync(temporary, join(directory, FILE))

@@ -232,7 +232,7 @@ function manifestOf(
   captured: Pick<Captured, 'disk' | 'diskBytes' | 'memory'> & { readonly interpreters: readonly CapturedInterpreter[] },
   about: Pick<SnapshotManifest, 'kind' | 'volumes'> & Pick<SnapshotInfo, 'name' | 'metadata'>,
 ): SnapshotManifest {
-  const { info, templateDigest, configuration } = sandbox.record
+  const { info, templateDigest, hostTools, configuration } = sandbox.record
   const { disk, diskBytes, memory, interpreters } = captured
   return {
     version: 1,
@@ -253,6 +253,7 @@ function manifestOf(
       limits: info.limits,
     },
     templateDigest,
+    hostTools,
     disk,
     memory,
     interpreters: memory === null ? [] : [...interpreters],

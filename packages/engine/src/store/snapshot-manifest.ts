@@ -69,6 +69,8 @@ export const snapshotManifestSchema = z.object({
   }),
   /** The template stays as long as this snapshot. */
   templateDigest: z.string(),
+  /** Of the `host` template that its processes were started with; null for any other. */
+  hostTools: z.string().nullable().default(null),
   disk: diskSchema,
   memory: memorySchema.nullable(),
   interpreters: z.array(interpreterSchema).default([]),

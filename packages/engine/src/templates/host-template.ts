@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { HearthError } from '@hearth/contract'
 import type { HostPaths } from '../host/host.ts'
 import { BASE_FILES, TEMPLATE_DEFAULTS } from './base-files.ts'
+import { readHostTools } from './host-tools.ts'
 import type { HostTemplate } from './template.ts'
 
 /** Beside /usr at the top of a root. Symlinks into /usr on a merged host, directories on an older one. */
@@ -66,8 +67,8 @@ export async function readHostTemplate(paths: Pick<HostPaths, 'home'>): Promise<
   }
   const files = [...BASE_FILES, ...(await smallFiles(etc))]
   await refuseOwnState(paths.home, mounts)
-  const digest = await digestOf(mounts, symlinks, files)
-  return { kind: 'host', name: 'host', digest, mounts, symlinks, files, ...TEMPLATE_DEFAULTS }
+  const [digest, tools] = await Promise.all([digestOf(mounts, symlinks, files), readHostTools()])
+  return { kind: 'host', name: 'host', digest, tools, mounts, symlinks, files, ...TEMPLATE_DEFAULTS }
 }
 
 async function smallFiles(etc: readonly string[]): Promise<File[]> {

@@ -14,6 +14,8 @@ interface TemplateDefaults {
 /** The host's own toolchain, read-only. */
 export interface HostTemplate extends TemplateDefaults {
   readonly kind: 'host'
+  /** Tells one toolchain from another, where processes were captured that have it in memory. */
+  readonly tools: string
   /** What is shown: host path and where. All read-only. */
   readonly mounts: readonly { readonly source: string; readonly target: string }[]
   /** For example `/bin` to `usr/bin`. */

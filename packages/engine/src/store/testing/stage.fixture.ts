@@ -130,6 +130,7 @@ export function manifestOf(
       ...info,
     },
     templateDigest: 'sha256:0',
+    hostTools: null,
     interpreters: [],
     disk,
     memory: null,
