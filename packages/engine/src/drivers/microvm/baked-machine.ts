@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, rename, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DEFAULT_LIMITS, type Limits } from '@hearth/contract'
 import type { DirectoryTemplate, Progress } from '../../templates/template.ts'
 import type { RuntimeContext } from '../link-runtime.ts'
@@ -34,8 +35,13 @@ export interface BakeOrder {
 export const MOST_BAKED = 12
 /** Until the sandbox says its own, and nothing of it runs before. Most say the same. */
 const PIDS = DEFAULT_LIMITS.pids
+/**
+ * What a kernel puts off while it boots would be done by every copy, in its first moments. Emulation makes that dear: each step that is taken
+ * for the first time must be translated. Without it the kernel has little to put off, and nobody is made to wait.
+ */
+const REST_MS = 2000
 /** Another number when what is done before the capture changes. */
-const WARMING = 4
+const WARMING = 6
 
 /** The machine of this shape, booted and captured at first use. */
 export async function bakedMachine(
@@ -83,6 +89,7 @@ async function bake(parts: MachineParts, order: BakeOrder, context: RuntimeConte
   await withTrialMachine(parts, context, describe, async (directory, link) => {
     const limits = { pids: PIDS, openFiles: DEFAULT_LIMITS.openFiles }
     await warmMachine(link, order.template, limits, order.volumes)
+    if (parts.accelerator.kind === 'tcg') await sleep(REST_MS)
     // Its disk is never used without its memory.
     await link.freeze(false)
     const captureDisk = async () => await copyDisk(disk, captured)

@@ -34,7 +34,7 @@ export async function emptyDisk(cache: string, sizeBytes: number): Promise<strin
   return await makeOnce(path, async (draft) => {
     await writeFile(draft, '', { mode: 0o600 })
     await truncate(draft, size)
-    // uninit_bg: the kernel does not spend its first seconds on clearing what is zero already.
+    // uninit_bg: tables of inodes that were never used are not cleared here, and by the kernel neither (guest/src/machine/mounts.c).
     const features = '^has_journal,^resize_inode,^metadata_csum,uninit_bg'
     await runTool(format, ['-q', '-F', '-b', String(BLOCK_BYTES), '-m', '0', '-i', '16384', '-O', features, draft])
   })

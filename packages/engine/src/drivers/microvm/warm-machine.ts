@@ -7,6 +7,8 @@ import { greet } from '../greet-machine.ts'
 const NAME = 'hearth'
 const BOOT_MS = 120_000
 const COMMAND_MS = 60_000
+/** What most commands begin with: programs that lie in memory when a copy starts them. Where one is missing there is nothing to be warmed. */
+const TOOLS = '/bin/true; /bin/echo; /bin/cat /dev/null; /bin/ls -d /'
 /** Of Volumes. */
 const PREPARE_VOLUMES = 2
 
@@ -45,7 +47,7 @@ async function runShell(link: Link): Promise<void> {
     mergeOutput: false,
   } as const
   // An image without a shell has nothing to be warmed.
-  const started = await machine.spawn({ command: ['/bin/sh', '-c', ':'], ...command }).catch(() => null)
+  const started = await machine.spawn({ command: ['/bin/sh', '-c', TOOLS], ...command }).catch(() => null)
   if (started === null) return
   await started.wait()
   await link.request('Forget', { process: started.id })
