@@ -42,8 +42,8 @@ export async function measureChildCosts(
   const copiedTarget = suffix === '' ? COPIED_TARGET : null
   const rows: Measurement[] = [
     { ...base, metric: `memory of each child${suffix}`, samples: memory, target: null },
-    { ...base, metric: `guest memory copied, handed out${suffix}`, samples: copied.handedOut, target: null },
-    { ...base, metric: `guest memory copied, first answer${suffix}`, samples: copied.answered, target: copiedTarget },
+    { ...base, metric: `guest memory copied, handed out${suffix}`, samples: copied.handedOut, target: copiedTarget },
+    { ...base, metric: `guest memory copied, first output${suffix}`, samples: copied.answered, target: copiedTarget },
     { ...base, metric: `disk of each child${suffix}`, samples: disk, target: null },
   ]
   return rows.filter(({ samples }) => samples.length > 0)

@@ -12,7 +12,10 @@ import { forkOnce, type ForkSample } from './fork-once.ts'
 const SEVERAL = 8
 const MANY = 32
 const ONE_CHILD: Target = { kind: 'ratio', value: 1.5 }
+/** Until the guest of each has answered. What a first command takes beyond that is the emulation of its instructions. */
 const SEVERAL_MACHINES: Target = { kind: 'maximum', value: 500 }
+/** Of several machines, of which one sample says little. */
+const LEAST_ROUNDS = 5
 
 /** How long the parent stands still, when its children are there and answer, and what each of them costs. */
 export async function measureChildren(context: BenchContext): Promise<Measurement[]> {
@@ -36,7 +39,8 @@ async function copiesOf({ hearth }: BenchContext, parent: EmbeddedSandbox): Prom
 
 function roundsFor({ rounds, rung }: BenchContext, count: number): number {
   if (count === 1) return rounds
-  return count === MANY && !sharesKernel(rung) ? 1 : Math.ceil(rounds / 5)
+  if (count === MANY && !sharesKernel(rung)) return 1
+  return Math.max(Math.ceil(rounds / 5), rung === 'microvm' ? LEAST_ROUNDS : 1)
 }
 
 async function measureFork(
@@ -60,14 +64,9 @@ async function measureFork(
   }
   return [
     row('pause of the parent', 'pausedMs', null),
-    row('handed out', 'handedOutMs', null),
-    row('first output of all', 'answeredMs', answerTarget(rung, count)),
+    row('handed out', 'handedOutMs', count === SEVERAL && rung === 'microvm' ? SEVERAL_MACHINES : null),
+    row('first output of all', 'answeredMs', count === 1 && sharesKernel(rung) ? ONE_CHILD : null),
   ]
-}
-
-function answerTarget(rung: Rung, count: number): Target | null {
-  if (count === 1 && sharesKernel(rung)) return ONE_CHILD
-  return count === SEVERAL && rung === 'microvm' ? SEVERAL_MACHINES : null
 }
 
 function sharesKernel(rung: Rung): boolean {
