@@ -13,7 +13,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 async function builtTemplates(): Promise<string | null> {
   await using engine = new Engine({ spareKeepers: 0 })
   const found = (await engine.templates.list()).find(({ name }) => name === 'code-interpreter')
-  return found?.digest == null ? null : engine.paths.templates
+  return (found?.digest ?? null) === null ? null : engine.paths.templates
 }
 
 test("the code interpreter's", { timeout: 240_000 }, async (task) => {
