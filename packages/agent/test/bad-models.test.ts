@@ -69,6 +69,23 @@ describe('a model that', () => {
     expect(observations(events).filter((text) => text.startsWith('exit code 0'))).toHaveLength(32)
   })
 
+  it('reads more at once than its conversation can hold', async () => {
+    const long = bash(`seq 20000 > long`)
+    const reads = {
+      calls: Array.from({ length: 12 }, (_, offset) => ({ tool: 'read', input: { path: 'long', offset: offset + 1 } })),
+    }
+    const { result, events } = await live(
+      ({ characters, observations: { length } }) => {
+        if (characters > 100_000) return { status: 400, message: 'prompt is too long' }
+        return length === 0 ? long : length === 1 ? reads : SUBMIT
+      },
+      { contextTokens: 28_000 },
+    )
+    expect(result).toMatchObject({ reason: 'submitted', steps: 3 })
+    const answers = observations(events).slice(1, 13)
+    expect(answers.map((text) => text.startsWith('not run:')).lastIndexOf(false)).toBeLessThan(4)
+  })
+
   it('repeats itself', async () => {
     const { result, events } = await live(() => bash('cat README.md'))
     expect(result).toMatchObject({ reason: 'stuck', steps: 5, diff: { files: [] } })

@@ -13,6 +13,12 @@ import { judgeSubmission, type Judged } from './submission.ts'
 const INTERRUPTED =
   'interrupted: the agent was stopped or lost the sandbox while this ran. It may have taken effect in part or in whole; what was still running was ended. Look before you repeat it.'
 
+/** Answers to one reply: more of them could not be shortened, since the newest turn stays whole. */
+const ANSWERED_SHARE = 0.3
+const CHARACTERS_PER_TOKEN = 3.5
+const TOO_MUCH =
+  'not run: what the calls of this reply were answered with is as long as the conversation can take at once; call it again if you still need it'
+
 type SubmitOutcome = Required<Pick<Judged, 'accepted' | 'unreachable' | 'text'>>
 type Outcome = 'ok' | 'failed' | 'malformed' | 'denied' | 'interrupted'
 
@@ -52,6 +58,8 @@ export class Calls {
       const tool = tools.find((one) => one.name === call.name)
       return await end('interrupted', await this.#abandon(tool, begun.input, context))
     }
+    const most = options.model.contextTokens * ANSWERED_SHARE * CHARACTERS_PER_TOKEN
+    if (recorder.state.answeredCharacters > most && call.name !== submit.name) return await end('failed', TOO_MUCH)
     const admission = await admit(tools, call, options, context.signal)
     if ('outcome' in admission) return await end(admission.outcome, admission.text)
     const { tool, input } = admission

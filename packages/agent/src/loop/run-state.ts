@@ -94,6 +94,12 @@ export class RunState {
     return calls.filter(({ answer }) => answer === null)
   }
 
+  /** Of the answers to the last reply so far. */
+  get answeredCharacters(): number {
+    const calls = this.#turns.at(-1)?.calls ?? []
+    return calls.reduce((sum, { answer }) => sum + (answer?.text.length ?? 0), 0)
+  }
+
   /** The whole turns of the conversation, oldest first, with the numbers of their replies. */
   get turns(): readonly (Pick<Turn, 'seq' | 'told'> & { readonly messages: readonly Message[] })[] {
     return this.#turns.map(({ seq, messages, told, calls }) => {
