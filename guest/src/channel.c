@@ -5,11 +5,11 @@
 #include "answer.h"
 #include "link.h"
 #include "messages.gen.h"
+#include "stream.h"
 
 #define BUCKETS 256u
 
 static struct channel *buckets[BUCKETS];
-static struct channel *queue_head, *queue_tail;
 static uint32_t count;  // of the host's
 static uint32_t last_own = FIRST_OWN_CHANNEL - 1;
 
@@ -23,8 +23,9 @@ struct channel *channel_find(uint32_t id) {
 
 uint32_t channel_count(void) { return count; }
 
-static void insert(struct channel *channel, uint32_t id, const struct channel_kind *kind) {
+static void insert(struct channel *channel, uint32_t id, const struct channel_kind *kind, struct stream *stream) {
   channel->kind = kind;
+  channel->stream = stream;
   channel->id = id;
   channel->send_credit = SEND_WINDOW;
   struct channel **bucket = bucket_of(id);
@@ -38,26 +39,27 @@ bool channel_open(struct channel *channel, uint32_t id, const struct channel_kin
     answer_failed(id, EMFILE, "too many channels");
     return false;
   }
-  insert(channel, id, kind);
+  insert(channel, id, kind, link_stream());
   count++;
   return true;
 }
 
-void channel_open_own(struct channel *channel, const struct channel_kind *kind) {
+void channel_open_own(struct channel *channel, const struct channel_kind *kind, struct stream *stream) {
   do last_own = last_own == UINT32_MAX ? FIRST_OWN_CHANNEL : last_own + 1;
   while (channel_find(last_own));
-  insert(channel, last_own, kind);
+  insert(channel, last_own, kind, stream);
 }
 
 static void unqueue(struct channel *channel) {
   if (!channel->queued) return;
   channel->queued = false;
+  struct stream *stream = channel->stream;
   struct channel *previous = NULL;
-  for (struct channel *at = queue_head; at; previous = at, at = at->next_queued) {
+  for (struct channel *at = stream->first_waiting; at; previous = at, at = at->next_waiting) {
     if (at != channel) continue;
-    if (previous) previous->next_queued = at->next_queued;
-    else queue_head = at->next_queued;
-    if (queue_tail == at) queue_tail = previous;
+    if (previous) previous->next_waiting = at->next_waiting;
+    else stream->first_waiting = at->next_waiting;
+    if (stream->last_waiting == at) stream->last_waiting = previous;
     return;
   }
 }
@@ -73,28 +75,38 @@ void channel_end(struct channel *channel) {
   channel->kind->destroy(channel);
 }
 
-void channel_end_all(void) {
+// The first in the bucket that the stream carries.
+static struct channel *first_of(const struct stream *stream, uint32_t bucket) {
+  struct channel *channel = buckets[bucket];
+  while (channel && stream && channel->stream != stream) channel = channel->next_in_bucket;
+  return channel;
+}
+
+void channel_end_all(const struct stream *stream) {
   for (uint32_t i = 0; i < BUCKETS; i++) {
-    while (buckets[i]) channel_end(buckets[i]);
+    for (struct channel *channel; (channel = first_of(stream, i));) channel_end(channel);
   }
 }
 
+struct buffer *channel_output(const struct channel *channel) { return &channel->stream->queue; }
+
 void channel_ready(struct channel *channel) {
   if (channel->queued || !channel->kind->produce) return;
+  struct stream *stream = channel->stream;
   channel->queued = true;
-  channel->next_queued = NULL;
-  if (queue_tail) queue_tail->next_queued = channel;
-  else queue_head = channel;
-  queue_tail = channel;
+  channel->next_waiting = NULL;
+  if (stream->last_waiting) stream->last_waiting->next_waiting = channel;
+  else stream->first_waiting = channel;
+  stream->last_waiting = channel;
 }
 
-bool channel_produce_next(struct buffer *out) {
-  struct channel *channel = queue_head;
+bool channel_produce_next(struct stream *stream) {
+  struct channel *channel = stream->first_waiting;
   if (!channel) return false;
-  queue_head = channel->next_queued;
-  if (!queue_head) queue_tail = NULL;
+  stream->first_waiting = channel->next_waiting;
+  if (!stream->first_waiting) stream->last_waiting = NULL;
   channel->queued = false;
-  enum produced produced = channel->kind->produce(channel, out);
+  enum produced produced = channel->kind->produce(channel, &stream->queue);
   if (produced == PRODUCED_MORE) channel_ready(channel);
   if (produced == PRODUCED_END) channel_end(channel);
   return true;
@@ -107,5 +119,5 @@ uint32_t channel_turn_bytes(const struct channel *channel) {
 void channel_grant(struct channel *channel, uint32_t bytes) {
   if (bytes == 0) return;
   channel->receive_credit += bytes;
-  encode_credit(link_output(), channel->id, &(struct message_credit){bytes});
+  encode_credit(channel_output(channel), channel->id, &(struct message_credit){bytes});
 }

@@ -11,6 +11,7 @@
 
 struct channel;
 struct message_address;
+struct stream;
 
 enum produced {
   PRODUCED_NOTHING,  // waits for channel_ready
@@ -31,26 +32,30 @@ struct channel_kind {
 
 struct channel {
   const struct channel_kind *kind;
+  struct stream *stream;  // that carries it
   uint64_t send_credit;
   uint32_t receive_credit;
   uint32_t id;
   bool queued;
-  struct channel *next_queued, *next_in_bucket;
+  struct channel *next_waiting, *next_in_bucket;
 };
 
-// Takes ownership. False when there are too many: then the channel is destroyed and Failed was sent.
+// Takes ownership, of one on the link. False when there are too many: then the channel is destroyed and Failed was sent.
 bool channel_open(struct channel *channel, uint32_t id, const struct channel_kind *kind);
 // Opens one of the guest's own, which its owner must have bounded: those do not count against the host's.
-void channel_open_own(struct channel *channel, const struct channel_kind *kind);
+void channel_open_own(struct channel *channel, const struct channel_kind *kind, struct stream *stream);
 struct channel *channel_find(uint32_t id);
 void channel_end(struct channel *channel);
-void channel_end_all(void);
+// All that this stream carries; NULL: of every one.
+void channel_end_all(const struct stream *stream);
 uint32_t channel_count(void);
 
 // Gives the channel a turn to send.
 void channel_ready(struct channel *channel);
-// Lets the next channel produce. False when none wants to.
-bool channel_produce_next(struct buffer *out);
+// Lets the next channel of the stream produce. False when none wants to.
+bool channel_produce_next(struct stream *stream);
+// Where its frames for the host are written.
+struct buffer *channel_output(const struct channel *channel);
 // Bytes of data that this turn may carry.
 uint32_t channel_turn_bytes(const struct channel *channel);
 

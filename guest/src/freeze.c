@@ -8,8 +8,10 @@
 
 #include "identity.h"
 #include "kernel.h"
+#include "lane.h"
 #include "link.h"
 #include "messages.gen.h"
+#include "stream.h"
 #include "volumes/attach.h"
 
 #define SETTLE 1u
@@ -47,7 +49,8 @@ bool freeze_begin(uint32_t flags) {
   int error = !volumes_held ? ETIMEDOUT : flags & SETTLE ? settle() : 0;
   holding = true;
   bool encoded = encode_frozen(link_output(), 0, &(struct message_frozen){(uint32_t)error, others_exist()});
-  link_freeze();
+  stream_freeze(link_stream());
+  lane_freeze();
   return encoded;
 }
 
@@ -60,5 +63,6 @@ void freeze_end(bool forget) {
   volumes_held = false;
   // A copy is told who it is after this.
   if (!forget) identity_unready();
-  link_thaw(forget);
+  stream_thaw(link_stream(), forget);
+  lane_thaw();
 }

@@ -79,7 +79,7 @@ int guest_main(void) {
   loop_run(link_pump);
   freeze_end(true);
   network_suspend();
-  channel_end_all();
+  channel_end_all(NULL);
   network_close();
   children_kill_all();
   process_free_all();

@@ -64,6 +64,7 @@ enum message_type {
   MESSAGE_ADDRESS = 72,
   MESSAGE_DIAL = 73,
   MESSAGE_NARROWED = 74,
+  MESSAGE_LANE = 76,
   MESSAGE_KEEPER_PREPARE = 240,
   MESSAGE_KEEPER_LAUNCH = 241,
   MESSAGE_KEEPER_END = 242,
@@ -1124,6 +1125,12 @@ static inline bool encode_narrowed(struct buffer *out, uint32_t channel, const s
   size_t frame = wire_begin(out, 74, channel);
   wire_write_u32(out, message->process);
   wire_write_string(out, message->policy);
+  return wire_end(out, frame);
+}
+
+static inline bool decode_lane(struct slice payload) { return payload.length == 0; }
+static inline bool encode_lane(struct buffer *out, uint32_t channel) {
+  size_t frame = wire_begin(out, 76, channel);
   return wire_end(out, frame);
 }
 

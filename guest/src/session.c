@@ -5,11 +5,13 @@
 #include "channel.h"
 #include "freeze.h"
 #include "identity.h"
+#include "lane.h"
 #include "link.h"
 #include "loop.h"
 #include "messages.gen.h"
 #include "network/network.h"
 #include "requests.h"
+#include "stream.h"
 
 #define CREDIT_LIMIT (UINT64_MAX / 2)
 
@@ -29,7 +31,8 @@ void session_violation(void) {
   // First, since ending a channel may write to a file system that is held.
   freeze_end(true);
   network_suspend();
-  channel_end_all();
+  lane_close();
+  channel_end_all(NULL);
 }
 
 static bool receive_hello(uint32_t id, struct slice payload) {
@@ -37,7 +40,8 @@ static bool receive_hello(uint32_t id, struct slice payload) {
   if (id != 0 || !decode_hello(payload, &hello) || hello.nonce.length > HELLO_NONCE_LIMIT) return false;
   freeze_end(true);
   network_suspend();
-  channel_end_all();
+  lane_close();
+  channel_end_all(NULL);
   established = true;
   return encode_welcome(link_output(), 0, &(struct message_welcome){PROTOCOL_VERSION, hello.nonce, boot_nanoseconds, (uint32_t)getuid(), features});
 }
@@ -119,11 +123,19 @@ static bool receive(uint8_t type, uint32_t id, struct slice payload) {
   return !channel && requests_receive(type, id, payload);
 }
 
+bool session_receive_on_lane(const struct stream *lane, uint8_t type, uint32_t id, struct slice payload) {
+  if (type != MESSAGE_CREDIT && type != MESSAGE_CLOSE && type != MESSAGE_DATA && type != MESSAGE_EOF) return false;
+  struct channel *channel = channel_find(id);
+  if (channel && channel->stream != lane) return false;
+  return receive_on_channel(type, channel, payload);
+}
+
 void session_receive(uint8_t type, uint32_t id, struct slice payload) {
   if (type == MESSAGE_HELLO) {
     if (!receive_hello(id, payload)) session_violation();
     return;
   }
-  if (!established) return;
+  // It came with a descriptor, which is taken already.
+  if (!established || type == MESSAGE_LANE) return;
   if (!(freeze_holds() ? receive_frozen(type, id, payload) : receive(type, id, payload))) session_violation();
 }

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "link.h"
 #include "messages.gen.h"
 
 #define CONNECTION_WINDOW 131072u
@@ -15,7 +14,7 @@
 #define GRANT_BYTES (CONNECTION_WINDOW / 4)
 
 static void close_channel(struct socket_channel *connection) {
-  encode_close(link_output(), connection->channel.id);
+  encode_close(channel_output(&connection->channel), connection->channel.id);
   channel_end(&connection->channel);
 }
 

@@ -82,6 +82,7 @@ static void write_exit(const struct relay *relay, long oom_kills) {
 
 void names_remove(void) {
   unlink("link.sock");
+  unlink("lane.sock");
   unlink("keeper.pid");
   unlink("paused");
 }

@@ -59,9 +59,10 @@ static bool settle(const char *directory, char *const *writes, struct failure *f
   return apply_writes(writes, failure);
 }
 
-static bool open_names(struct relay *relay, struct failure *failure) {
+static bool open_names(struct relay *relay, bool lane, struct failure *failure) {
   relay->listener = listen_on("link.sock", SOCK_NONBLOCK, failure);
-  if (relay->listener < 0 || !write_pid(failure)) return false;
+  if (lane) relay->lane_listener = listen_on("lane.sock", SOCK_NONBLOCK, failure);
+  if (relay->listener < 0 || (lane && relay->lane_listener < 0) || !write_pid(failure)) return false;
   if (!runtime_log_open(&relay->log)) return fail_with(failure, errno, "runtime.log");
   return relay_open(relay) || fail_with(failure, ENOMEM, "buffers");
 }
@@ -76,7 +77,7 @@ static bool begin(struct relay *relay, struct runtime *runtime, const struct lau
   bool ahead = launch->flags & LAUNCH_AHEAD;
   if (!(ahead ? apply_writes(launch->writes, failure) : settle(launch->directory, launch->writes, failure))) return false;
   // The names are made while the child moves on.
-  if (!runtime_order(runtime, payload, failure) || (!ahead && !open_names(relay, failure))) return false;
+  if (!runtime_order(runtime, payload, failure) || (!ahead && !open_names(relay, launch->flags & LAUNCH_LANE, failure))) return false;
   if (!runtime_await(runtime, relay->signals, failure)) return false;
   adopt_runtime(relay, runtime);
   return true;
@@ -114,7 +115,7 @@ static bool launch(struct relay *relay, struct runtime *runtime, struct launch *
 }
 
 static bool make_sandbox(struct relay *relay, const struct claim *claim, struct failure *failure) {
-  if (!settle(claim->directory, claim->writes, failure) || !open_names(relay, failure)) return false;
+  if (!settle(claim->directory, claim->writes, failure) || !open_names(relay, false, failure)) return false;
   bool done = claim_follow(claim, relay->runtime, relay->signals, failure);
   if (!done) runtime_log_take(&relay->log, relay->errors);
   return done;
@@ -150,7 +151,7 @@ int keeper_main(int argc, char **argv) {
   (void)argc;
   (void)argv;
   // Static: what they point to is needed until the end of the process.
-  static struct relay relay = {.engine = -1, .guest = -1, .errors = -1, .listener = -1, .signals = -1};
+  static struct relay relay = {.engine = -1, .guest = -1, .errors = -1, .listener = -1, .lane_listener = -1, .lane = -1, .signals = -1};
   static struct launch launched;
   struct runtime runtime;
   if (!take_place(&relay) || !prepare(&relay, &runtime) || !launch(&relay, &runtime, &launched) ||

@@ -45,7 +45,7 @@ static bool check(const struct launch *launch, struct failure *failure) {
   if (!launch->argv[0] || launch->argv[0][0] != '/') return fail_with(failure, EINVAL, "argv: an absolute path is expected");
   if (launch->cleanup[0] && launch->cleanup[0][0] != '/') return fail_with(failure, EINVAL, "cleanup: an absolute path is expected");
   if (string_list_length(launch->writes) % 2 != 0) return fail_with(failure, EINVAL, "writes: pairs of a file and a text are expected");
-  if (launch->flags & ~(uint32_t)(LAUNCH_INSIDE_NAMESPACE | LAUNCH_ROOTLESS | LAUNCH_NO_MEMBARRIER | LAUNCH_AHEAD)) return fail_with(failure, EINVAL, "flags: unknown");
+  if (launch->flags & ~(uint32_t)(LAUNCH_INSIDE_NAMESPACE | LAUNCH_ROOTLESS | LAUNCH_NO_MEMBARRIER | LAUNCH_AHEAD | LAUNCH_LANE)) return fail_with(failure, EINVAL, "flags: unknown");
   if ((uint64_t)launch->id_base + launch->id_count > UINT32_MAX) return fail_with(failure, EINVAL, "idBase, idCount: out of range");
   bool rootless = launch->flags & LAUNCH_ROOTLESS;
   bool inside = launch->flags & LAUNCH_INSIDE_NAMESPACE;

@@ -8,6 +8,7 @@ enum launch_flag {
   LAUNCH_INSIDE_NAMESPACE = 1, // the runtime is executed as root of the user namespace
   LAUNCH_ROOTLESS = 2,         // the keeper is not root; the namespace maps root to the keeper's own user
   LAUNCH_NO_MEMBARRIER = 4,    // the runtime is executed without the system call membarrier
+  LAUNCH_LANE = 16,            // the guest has the link itself as its standard input, and takes descriptors from there
   LAUNCH_AHEAD = 8,            // the runtime waits, and becomes a sandbox by KeeperClaim
 };
 

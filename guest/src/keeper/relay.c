@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "relay.h"
+#include "lanes.h"
 #include "signals.h"
 #include "text-file.h"
 #include "traffic.h"
@@ -22,6 +23,7 @@
 #define ALONE_MILLISECONDS 5000
 // How often a keeper with an engine looks whether it has gone, while another one waits.
 #define WAITING_MILLISECONDS 50
+#define POLL_COUNT 6
 #define KEPT_BYTES (16u * 1024u)
 
 int64_t relay_now(void) {
@@ -62,13 +64,8 @@ static void accept_engine(struct relay *relay) {
   engine_leave_if_gone(relay);
   relay->someone_waits = relay->engine >= 0;
   if (relay->someone_waits) return;
-  int engine = accept4(relay->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (engine < 0) return;
-  struct ucred peer;
-  socklen_t size = sizeof peer;
-  bool known = getsockopt(engine, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == 0 || peer.uid == geteuid());
-  if (!known) close(engine);
-  else engine_join(relay, engine);
+  int engine = accept_own(relay->listener);
+  if (engine >= 0) engine_join(relay, engine);
 }
 
 static void watch(struct pollfd *poll, int fd, short events) {
@@ -76,20 +73,21 @@ static void watch(struct pollfd *poll, int fd, short events) {
   *poll = (struct pollfd){events ? fd : -1, events, 0};
 }
 
-static int wait_for_events(struct relay *relay, struct pollfd polls[5], bool busy) {
+static int wait_for_events(struct relay *relay, struct pollfd polls[POLL_COUNT], bool busy) {
   short engine = pump_has_space(&relay->to_guest) ? POLLIN : 0;
   short guest = pump_has_space(&relay->to_engine) ? POLLIN : 0;
   if (pump_has_ready(&relay->to_engine) && !relay->engine_deaf) engine |= POLLOUT;
-  if (pump_has_ready(&relay->to_guest)) guest |= POLLOUT;
+  if (pump_has_ready(&relay->to_guest) || relay->lane >= 0) guest |= POLLOUT;
   watch(&polls[0], relay->signals, POLLIN);
   watch(&polls[1], relay->errors, POLLIN);
   watch(&polls[2], relay->engine, engine);
   watch(&polls[3], relay->guest, guest);
   watch(&polls[4], relay->listener, relay->someone_waits ? 0 : POLLIN);
+  watch(&polls[5], relay->lane_listener, POLLIN);
   int patience = relay->engine < 0 ? ALONE_MILLISECONDS : -1;
-  if (relay->someone_waits) return poll(polls, 5, WAITING_MILLISECONDS);
+  if (relay->someone_waits) return poll(polls, POLL_COUNT, WAITING_MILLISECONDS);
   int timeout = relay->guest < 0 ? 1000 : busy ? IDLE_MILLISECONDS : patience;
-  return poll(polls, 5, timeout);
+  return poll(polls, POLL_COUNT, timeout);
 }
 
 // The engine keeps the deadline and writes it down; its file is read here, so that renewing needs no message.
@@ -121,7 +119,7 @@ static void end_with(struct relay *relay, enum relay_reason reason) {
 }
 
 void relay_run(struct relay *relay) {
-  struct pollfd polls[5];
+  struct pollfd polls[POLL_COUNT];
   bool busy = true;
   relay_reap(relay);
   if (relay->runtime_ended) end_with(relay, RELAY_EXITED);
@@ -147,6 +145,8 @@ void relay_run(struct relay *relay) {
       give_to_guest(relay);
       give_to_engine(relay);
     }
+    if (polls[5].revents) lane_accept(relay);
+    lane_give(relay);
     if (polls[4].revents || relay->someone_waits) accept_engine(relay);
   }
 }

@@ -21,6 +21,8 @@ struct relay {
   int guest;  // -1 after its end
   int errors; // -1 after its end
   int listener;
+  int lane_listener; // or -1: the guest takes no lane
+  int lane;          // of an engine, on its way to the guest; or -1
   int signals;
   char **cgroups; // of the sandbox, to be removed with it; NULL before they are known
   bool someone_waits; // another engine has connected, and is accepted when this one has gone

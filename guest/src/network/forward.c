@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "link.h"
+#include "lane.h"
 #include "messages.gen.h"
 #include "network/names.h"
 #include "network/owner.h"
@@ -44,12 +44,12 @@ static void carry(int descriptor, uint32_t scope, uint32_t address, uint16_t por
   struct socket_channel *connection = serving ? calloc(1, sizeof *connection) : NULL;
   if (!connection) return refuse(descriptor);
   connection->socket.fd = descriptor;
-  channel_open_own(&connection->channel, &kind);
+  channel_open_own(&connection->channel, &kind, lane_or_link());
   if (++count == FORWARD_LIMIT) names_accept(false);
   // In a network of its own there is nobody else.
   uint32_t owner = scope ? scope : owner_of(ntohl(peer->sin_addr.s_addr), ntohs(peer->sin_port), address, port);
   struct message_dial dial = {address, port, owner, scope};
-  encode_dial(link_output(), connection->channel.id, &dial);
+  encode_dial(channel_output(&connection->channel), connection->channel.id, &dial);
   socket_channel_begin(connection);
 }
 

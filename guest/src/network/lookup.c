@@ -53,7 +53,7 @@ static struct lookup *begin(uint32_t scope, const char *name) {
   if (!lookup) return NULL;
   lookup->scope = scope;
   memcpy(lookup->name, name, strlen(name) + 1);
-  channel_open_own(&lookup->channel, &kind);
+  channel_open_own(&lookup->channel, &kind, link_stream());
   encode_lookup(link_output(), lookup->channel.id, &(struct message_lookup){slice_of(name), scope});
   return lookup;
 }

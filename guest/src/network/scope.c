@@ -42,7 +42,7 @@ static int tell(struct scope *scope) {
   if (scope->process == 0 || scope->told) return 0;
   scope->told = calloc(1, sizeof *scope->told);
   if (!scope->told) return ENOMEM;
-  channel_open_own(scope->told, &kind);
+  channel_open_own(scope->told, &kind, link_stream());
   encode_narrowed(link_output(), scope->told->id, &(struct message_narrowed){scope->process, scope->policy});
   return 0;
 }

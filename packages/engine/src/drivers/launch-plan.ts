@@ -55,6 +55,8 @@ export interface LaunchPlan {
   readonly restored?: boolean
   /** The runtime does without the system call membarrier; see flag 4 of KeeperLaunch. */
   readonly withoutMembarrier?: boolean
+  /** The guest has the link itself as its standard input, so that it can be given a lane; see flag 16 of KeeperLaunch. */
+  readonly lane?: boolean
   /** The runtime waits at a gate until it is claimed; see flag 8 of KeeperLaunch. */
   readonly ahead?: boolean
 }

@@ -7,10 +7,11 @@ import type { HostFacts } from '../host/facts.ts'
 import type { HostPaths } from '../host/host.ts'
 import type { IdRanges } from '../host/id-ranges.ts'
 import { inBackground, type OnProblem } from '../host/in-background.ts'
-import { connectKeeper, endKeeper, isPaused } from '../host/keeper-process.ts'
+import { connectKeeper, connectLane, endKeeper, isPaused } from '../host/keeper-process.ts'
 import type { KeeperPool } from '../host/keeper-pool.ts'
 import { claimOnKeeper, launchOnKeeper, type PreparedKeeper } from '../host/keeper.ts'
 import { Link } from '../link/link.ts'
+import type { LinkEnd } from '../link/link-end.ts'
 import { LinkMachine } from '../machine/link-machine.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { DiskAreas } from '../store/disk-area.ts'
@@ -196,9 +197,9 @@ export class LinkDriver implements Driver {
   /** A machine that has not been greeted yet, whose end is noticed and cleaned up. */
   #machine(place: MachinePlace, socket: Socket): Started {
     let asleep = false
-    const link = new Link(socket, () =>
-      asleep ? ASLEEP : endOf(place.directory, handle.oomKills, this.#services.onProblem),
-    )
+    const end = (): LinkEnd | null =>
+      asleep ? ASLEEP : endOf(place.directory, handle.oomKills, this.#services.onProblem)
+    const link = new Link(socket, end, () => connectLane(place.directory))
     const handle = new MachineHandle(place, socket, link, this.#services)
     const capture = new MachineCapture(this.#runtime, this.#services, {
       place,

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HearthError } from '@hearth/contract'
 import { z } from 'zod'
+import type { LeanSocket } from '../link/lean-socket.ts'
 import { connectLink } from '../link/link-socket.ts'
 import { isAlive, type ProcessIdentity } from './process-identity.ts'
 
@@ -88,16 +88,25 @@ function readIfPresent(path: string): string | null {
 }
 
 /** Connects to a keeper whose engine has gone. */
-export async function connectKeeper(directory: string): Promise<Socket> {
+export async function connectKeeper(directory: string): Promise<LeanSocket> {
+  return await connectTo(directory, 'link.sock').catch((cause: NodeJS.ErrnoException) => {
+    throw noKeeper(directory, cause)
+  })
+}
+
+/** Connects to the guest itself; null where it has no lane. */
+export async function connectLane(directory: string): Promise<LeanSocket | null> {
+  return await connectTo(directory, 'lane.sock').catch(() => null)
+}
+
+async function connectTo(directory: string, name: string): Promise<LeanSocket> {
   // A unix socket's path holds 107 bytes, a home may be longer: the open directory is a short name for it.
   const handle = await open(directory)
   try {
-    return await new Promise<Socket>((resolve, reject) => {
-      const socket = connectLink(`/proc/self/fd/${handle.fd}/link.sock`)
+    return await new Promise<LeanSocket>((resolve, reject) => {
+      const socket = connectLink(`/proc/self/fd/${handle.fd}/${name}`)
       socket.once('connect', () => resolve(socket))
-      socket.once('error', (cause) => {
-        reject(noKeeper(directory, cause))
-      })
+      socket.once('error', reject)
     })
   } finally {
     await handle.close()

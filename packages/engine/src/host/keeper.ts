@@ -41,7 +41,8 @@ export async function launchOnKeeper(
       (namespace?.enter === true ? 1 : 0) |
       (namespace?.rootless === true ? 2 : 0) |
       (plan.withoutMembarrier === true ? 4 : 0) |
-      (plan.ahead === true ? 8 : 0),
+      (plan.ahead === true ? 8 : 0) |
+      (plan.lane === true ? 16 : 0),
     cleanup: plan.cleanup,
   })
   return Number(done.value)

@@ -1,5 +1,5 @@
 import { BOUNDS, type HearthError } from '@hearth/contract'
-import type { Channel } from './channel.ts'
+import type { Channel, ChannelOwner } from './channel.ts'
 import { ClosedChannels } from './closed-channels.ts'
 
 /** Channels that one side has opened, and those that the host gave up. */
@@ -36,6 +36,15 @@ export class ChannelTable {
   /** A frame has come on a channel that is not open. Throws when no close in flight explains it. */
   stray(number: number, payloadBytes: number): void {
     this.#closed.accept(number, payloadBytes)
+  }
+
+  /** Those whose frames go this way. */
+  endCarriedBy(owner: ChannelOwner, error: HearthError): void {
+    for (const channel of [...this.#open.values()]) {
+      if (!channel.isCarriedBy(owner)) continue
+      this.#open.delete(channel.number)
+      channel.end(error)
+    }
   }
 
   endAll(error: HearthError): void {

@@ -60,6 +60,10 @@ export class Channel {
     return this.#open
   }
 
+  isCarriedBy(owner: ChannelOwner): boolean {
+    return this.#owner === owner
+  }
+
   /** Why it ended, if that was a failure. */
   get failure(): HearthError | null {
     return this.#failure

@@ -39,8 +39,13 @@ export class GuestChannels extends ChannelTable {
   /** A frame on a channel that is not open: the first of one that the guest opens, or one that comes late. */
   take(type: number, number: number, payload: Buffer): void {
     if (type === MESSAGE_TYPES.Lookup) this.#lookup(number, decode('Lookup', payload))
-    else if (type === MESSAGE_TYPES.Dial) this.#dial(number, decode('Dial', payload))
     else if (type === MESSAGE_TYPES.Narrowed) this.#narrow(number, decode('Narrowed', payload))
+    else this.takeOnLane(this.#owner, type, number, payload)
+  }
+
+  /** As `take`, where nothing but connections is begun. */
+  takeOnLane(lane: ChannelOwner, type: number, number: number, payload: Buffer): void {
+    if (type === MESSAGE_TYPES.Dial) this.#dial(lane, number, decode('Dial', payload))
     else this.stray(number, payload.length)
   }
 
@@ -50,19 +55,19 @@ export class GuestChannels extends ChannelTable {
     this.#owner.sink.push(encodeFrame('Address', address, number))
   }
 
-  #dial(number: number, dialed: Messages['Dial']): void {
-    const calls = this.#served()
+  #dial(owner: ChannelOwner, number: number, dialed: Messages['Dial']): void {
+    const calls = this.#served(owner)
     let taken = false
     if (this.size < BOUNDS.gatewayConnections) {
       calls.dial(dialed, (handlers) => {
         taken = true
-        const channel = new Channel(this.#owner, number, 'Dial', handlers)
+        const channel = new Channel(owner, number, 'Dial', handlers)
         this.add(channel)
         return channel
       })
     }
     if (taken) return
-    this.#owner.sink.push(encodeFrame('Close', {}, number))
+    owner.sink.push(encodeFrame('Close', {}, number))
     // The guest has begun to send already.
     this.refused(number)
   }
@@ -81,9 +86,9 @@ export class GuestChannels extends ChannelTable {
     calls.narrow(process, policy)
   }
 
-  #served(): GuestCalls {
+  #served(owner = this.#owner): GuestCalls {
     if (this.calls === null) throw new WireError('the guest asks for names and was not told that it may')
-    if (this.#owner.sink.pendingBytes > UNREAD_BYTES)
+    if (owner.sink.pendingBytes > UNREAD_BYTES)
       throw new WireError('the guest asks and does not read the answers')
     return this.calls
   }

@@ -11,6 +11,7 @@ import { FrameSink } from './frame-sink.ts'
 import { Freezing, type Frozen } from './freezing.ts'
 import { Greeting } from './greeting.ts'
 import { FIRST_GUEST_CHANNEL, GuestChannels, type GuestCalls } from './guest-channels.ts'
+import { Lane, type LaneOwner } from './lane.ts'
 import { LeanSocket } from './lean-socket.ts'
 import { linkError, type LinkEnd } from './link-end.ts'
 import { MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
@@ -44,6 +45,9 @@ export class Link implements ChannelOwner {
   readonly #decoder: FrameDecoder
   readonly #channels = new ChannelTable()
   readonly #guestChannels = new GuestChannels(this)
+  readonly #connectLane: () => Promise<LeanSocket | null>
+  /** One for each session. Begun when a name is looked up: who looks up nothing connects to nothing. */
+  #lane: Lane | null = null
   readonly #pings: Pings
   readonly #freezing: Freezing
   readonly #resolveEnded: (end: LinkEnd) => void
@@ -53,12 +57,20 @@ export class Link implements ChannelOwner {
   #lastChannel = 0
   #end: LinkEnd | null = null
 
-  /** `machineEnd` says how the machine ended, if it did, when the stream is over; null when only the stream is. */
-  constructor(stream: Duplex, machineEnd: () => LinkEnd | null = () => null) {
+  /**
+   * `machineEnd` says how the machine ended, if it did, when the stream is over; null when only the stream is. `connectLane` gives a way to
+   * the guest besides the stream, where there is one.
+   */
+  constructor(
+    stream: Duplex,
+    machineEnd: () => LinkEnd | null = () => null,
+    connectLane: () => Promise<LeanSocket | null> = async () => null,
+  ) {
     const ended = Promise.withResolvers<LinkEnd>()
     this.ended = ended.promise
     this.#resolveEnded = ended.resolve
     this.#stream = stream
+    this.#connectLane = connectLane
     this.sink = new FrameSink(stream)
     this.#pings = new Pings((token) => this.#send('Ping', { token }, 0))
     this.#freezing = new Freezing(this.sink)
@@ -82,6 +94,8 @@ export class Link implements ChannelOwner {
     const lost = new HearthError('link_lost', 'a new session began on the link')
     this.#endChannels(lost)
     this.#greeting?.fail(lost)
+    this.#lane?.close()
+    this.#lane = null
     this.#welcomed = false
     const greeting = new Greeting(options.timeoutMs ?? BOUNDS.bootTimeoutMs, options.signal)
     this.#greeting = greeting
@@ -214,10 +228,14 @@ export class Link implements ChannelOwner {
     try {
       this.#decoder.push(chunk, stable)
     } catch (error) {
-      if (error instanceof WireError) this.#finish({ kind: 'violation', detail: error.message })
-      else this.#finish({ kind: 'lost', detail: `a message could not be handled: ${String(error)}` })
+      this.#failed(error)
     }
     return true
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof WireError) this.#finish({ kind: 'violation', detail: error.message })
+    else this.#finish({ kind: 'lost', detail: `a message could not be handled: ${String(error)}` })
   }
 
   #frame(type: number, number: number, payload: Buffer, stable: boolean): void {
@@ -236,8 +254,24 @@ export class Link implements ChannelOwner {
     if (!this.#welcomed) return
     if (number === 0 && type === MESSAGE_TYPES.Pong) this.#pings.received(payload)
     else if (number === 0 && type === MESSAGE_TYPES.Frozen) this.#freezing.received(payload)
-    else if (number >= FIRST_GUEST_CHANNEL) this.#guestChannels.take(type, number, payload)
-    else this.#channels.stray(number, payload.length)
+    else if (number >= FIRST_GUEST_CHANNEL) {
+      this.#guestChannels.take(type, number, payload)
+      if (type === MESSAGE_TYPES.Lookup) this.#lane ??= new Lane(this.#connectLane, this.#laneOwner())
+    } else this.#channels.stray(number, payload.length)
+  }
+
+  #laneOwner(): LaneOwner {
+    return {
+      frame: (lane, type, number, payload, stable) => {
+        const channel = this.#guestChannels.get(number)
+        if (channel !== undefined) this.#dispatch(channel, type, payload, stable)
+        else if (number >= FIRST_GUEST_CHANNEL) this.#guestChannels.takeOnLane(lane, type, number, payload)
+        else throw new WireError('a channel of the host on the lane')
+      },
+      failed: (error) => this.#failed(error),
+      ended: (lane) => this.#guestChannels.endCarriedBy(lane, new HearthError('link_lost', 'the lane has ended')),
+      abandon: (channel) => this.abandon(channel),
+    }
   }
 
   #tableOf(number: number): ChannelTable {
@@ -289,6 +323,7 @@ export class Link implements ChannelOwner {
     this.#decoder.stop()
     this.sink.stop()
     this.#stream.destroy()
+    this.#lane?.close()
     const error = linkError(end)
     this.#greeting?.fail(error)
     this.#pings.fail(error)

@@ -62,6 +62,7 @@ export const MESSAGE_TYPES = {
   Address: 72,
   Dial: 73,
   Narrowed: 74,
+  Lane: 76,
   KeeperPrepare: 240,
   KeeperLaunch: 241,
   KeeperEnd: 242,
@@ -385,6 +386,8 @@ export interface Messages {
     readonly process: number
     readonly policy: string
   }
+  /** On channel 0, from the keeper: with its bytes comes a descriptor, the guest's end of a lane. See the section on the lane. */
+  Lane: Record<never, never>
   /** To a new keeper: make these cgroup directories; what will be the runtime joins them. Answered by Done or Failed. */
   KeeperPrepare: {
     readonly cgroups: readonly string[]
@@ -687,6 +690,7 @@ export const ENCODERS: Encoders = {
     writer.u32(message.process)
     writer.string(message.policy)
   },
+  Lane: () => {},
   KeeperPrepare: (message, writer) => {
     writer.strings(message.cgroups)
   },
@@ -979,6 +983,7 @@ export const DECODERS: Decoders = {
     process: reader.u32(),
     policy: reader.string(),
   }),
+  Lane: () => ({}),
   KeeperPrepare: (reader) => ({
     cgroups: reader.strings(),
   }),

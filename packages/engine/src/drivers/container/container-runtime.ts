@@ -65,6 +65,8 @@ class ContainerRuntime implements LinkRuntime {
       userNamespace: enteredNamespace(idBase),
       files: [],
       cleanup: [],
+      // runc has a pipe of its own before the guest.
+      lane: this.name === 'crun',
       cgroup: { memoryBytes, pids, cpus },
     }
   }

@@ -49,6 +49,7 @@ export class ProcessRuntime implements LinkRuntime {
       userNamespace: enteredNamespace(idBase),
       files: [{ descriptor: FILTER_DESCRIPTOR, path: await filterFile(context.paths) }],
       cleanup: [],
+      lane: true,
       cgroup: { memoryBytes: limits.memoryBytes, pids: limits.pids, cpus: limits.cpus },
     }
   }
