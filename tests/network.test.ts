@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecordEntry, Sandbox, Secret } from '@hearth/contract'
 import { Hearth, type HearthOptions } from '@hearth/engine'
 import { describeNetwork, startServers } from '@hearth/testing'
@@ -59,6 +61,16 @@ for (const { rung, probe } of await ladder(hearth)) {
   })
 }
 
+/** Asks on new connections, and writes down when there was an answer. */
+const TICKER = `
+import sys, time, urllib.request
+while True:
+    try: urllib.request.urlopen('http://web.example:' + sys.argv[1], timeout=5).read()
+    except OSError: pass
+    else: open('/tmp/ticks', 'a').write('%d\\n' % (time.time() * 1000))
+    time.sleep(0.02)
+`
+
 const wanted = process.env['HEARTH_RUNGS']?.split(',')
 for (const rung of (['process', 'container'] as const).filter((name) => wanted?.includes(name) ?? true)) {
   const available = (await hearth.rungs()).some((report) => report.rung === rung && report.probe.available)
@@ -83,6 +95,22 @@ for (const rung of (['process', 'container'] as const).filter((name) => wanted?.
     }
     expect(text).toMatch(/^reads\n((ConnectionResetError|OSError)\n)+reads\n$/)
     await running.kill()
+  })
+
+  test.skipIf(!available)(`connections do not lead through the keeper (${rung})`, async () => {
+    const allow = [{ name: 'web.example', ports: [servers.web], addresses: ['127.0.0.0/8'] }]
+    await using sandbox = await hearth.create({ rung, policy: { allow } })
+    await sandbox.spawn(['python3', '-c', TICKER, String(servers.web)])
+    const ticks = async (): Promise<number[]> =>
+      (await sandbox.exec('cat /tmp/ticks')).stdout.trim().split('\n').map(Number)
+    await expect.poll(ticks, { timeout: 20_000 }).not.toEqual([0])
+    const keeper = Number.parseInt(readFileSync(join(hearth.paths.sandboxes, sandbox.id, 'keeper.pid'), 'utf8'))
+    process.kill(keeper, 'SIGSTOP')
+    const stopped = Date.now() + 100
+    await sleep(1000)
+    const goesOn = Date.now()
+    process.kill(keeper, 'SIGCONT')
+    expect((await ticks()).some((tick) => tick > stopped && tick < goesOn)).toBe(true)
   })
 }
 

@@ -5,17 +5,21 @@
 #include "framing.h"
 #include "freeze.h"
 #include "identity.h"
+#include "lane.h"
 #include "link.h"
 #include "loop.h"
 #include "network/network.h"
 #include "requests.h"
 #include "session.h"
+#include "stream.h"
 
-static struct buffer output;
+static struct stream through_keeper, beside_it;
 void network_suspend(void) {}
 void identity_clock(uint64_t realtime_nanoseconds) { (void)realtime_nanoseconds; }
 static bool frozen;
-struct buffer *link_output(void) { return &output; }
+struct stream *link_stream(void) { return &through_keeper; }
+struct buffer *link_output(void) { return &through_keeper.queue; }
+void lane_close(void) { channel_end_all(&beside_it); }
 bool freeze_holds(void) { return frozen; }
 void freeze_end(bool forget) {
   (void)forget;
@@ -23,7 +27,7 @@ void freeze_end(bool forget) {
 }
 bool freeze_begin(uint32_t flags) {
   frozen = true;
-  return encode_frozen(&output, 0, &(struct message_frozen){flags, 1});
+  return encode_frozen(link_output(), 0, &(struct message_frozen){flags, 1});
 }
 
 // A channel that takes everything and has a little to say.
@@ -57,7 +61,9 @@ static void open_own_channel(void) {
   static const struct channel_kind kind = {.data = data, .eof = eof, .address = address, .produce = produce, .destroy = destroy};
   struct channel *channel = calloc(1, sizeof *channel);
   if (!channel) return;
-  channel_open_own(channel, &kind);
+  static bool beside;
+  beside = !beside;
+  channel_open_own(channel, &kind, beside ? &beside_it : &through_keeper);
   channel_ready(channel);
 }
 
@@ -116,6 +122,12 @@ static void decode_others(struct slice payload) {
   if (decode_entry(payload, &entry)) touch(entry.path), touch(entry.target);
 }
 
+static void forget_output(size_t kept) {
+  struct stream *streams[] = {&through_keeper, &beside_it};
+  for (int i = 0; i < 2; i++)
+    if (streams[i]->queue.length > kept) streams[i]->queue.length = 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
   decode_others((struct slice){bytes, (uint32_t)length});
   for (size_t used = 0; used < length;) {
@@ -124,12 +136,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (taken == 0) break;
     if (taken > length - used) __builtin_trap();
     used += taken;
-    if (frame.valid) session_receive(frame.header.type, frame.header.channel, frame.payload);
-    for (int i = 0; i < 4 && channel_produce_next(&output); i++) continue;
-    if (output.length > 1 << 20) output.length = 0;
+    if (frame.valid && frame.payload.length % 4 == 3) {
+      if (!session_receive_on_lane(&beside_it, frame.header.type, frame.header.channel, frame.payload)) lane_close();
+    } else if (frame.valid) {
+      session_receive(frame.header.type, frame.header.channel, frame.payload);
+    }
+    for (int i = 0; i < 4 && channel_produce_next(i % 2 ? &beside_it : &through_keeper); i++) continue;
+    forget_output(1 << 20);
   }
   session_violation();
-  if (channel_count() != 0) __builtin_trap();
-  output.length = 0;
+  if (channel_count() != 0 || through_keeper.first_waiting || beside_it.first_waiting) __builtin_trap();
+  forget_output(0);
   return 0;
 }

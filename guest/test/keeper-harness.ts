@@ -35,7 +35,7 @@ export function data(channel: number, bytes: Uint8Array): Buffer {
 }
 
 /** One end of a connection to a keeper, with the frames that came and have not been taken. */
-class Connection {
+export class Connection {
   readonly socket: Socket
   readonly #frames: Frame[] = []
   #pending: Buffer = Buffer.alloc(0)
@@ -156,8 +156,8 @@ export class TestKeeper {
     return await this.launch({ argv: ['/bin/sh', '-c', command], ...options })
   }
 
-  async connect(): Promise<Connection> {
-    const socket = connect(join(this.directory, 'link.sock'))
+  async connect(name: 'link.sock' | 'lane.sock' = 'link.sock'): Promise<Connection> {
+    const socket = connect(join(this.directory, name))
     await new Promise<void>((resolve, reject) => {
       socket.once('connect', resolve)
       socket.once('error', reject)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "relay.h"
-#include "lanes.h"
+#include "accept.h"
+#include "lane.h"
 #include "signals.h"
 #include "text-file.h"
 #include "traffic.h"

@@ -1,6 +1,8 @@
 import { BOUNDS, type HearthError } from '@hearth/contract'
 import type { Channel, ChannelOwner } from './channel.ts'
 import { ClosedChannels } from './closed-channels.ts'
+import { dispatch } from './dispatch.ts'
+import { WireError } from './wire.ts'
 
 /** Channels that one side has opened, and those that the host gave up. */
 export class ChannelTable {
@@ -23,6 +25,21 @@ export class ChannelTable {
     this.#open.delete(channel.number)
   }
 
+  /** Gives a frame to its channel. False when there is none of that number. */
+  receive(carrier: ChannelOwner, type: number, number: number, payload: Buffer, stable: boolean): boolean {
+    const channel = this.#open.get(number)
+    if (channel === undefined) return false
+    try {
+      if (!channel.isCarriedBy(carrier)) throw new WireError('a frame beside the way of its channel')
+      if (dispatch(channel, type, payload, stable, () => this.forget(channel))) return true
+      throw new WireError(`type ${type} is not an answer to ${channel.request}`)
+    } catch (error) {
+      // Also one whose last message was the bad one must hear of the end of the link.
+      this.add(channel)
+      throw error
+    }
+  }
+
   /** The host gives it up; what the guest still says on it is ignored. */
   abandon(channel: Channel): void {
     if (this.#open.delete(channel.number)) this.#closed.add(channel.number, channel.receiveCredit)
@@ -40,11 +57,9 @@ export class ChannelTable {
 
   /** Those whose frames go this way. */
   endCarriedBy(owner: ChannelOwner, error: HearthError): void {
-    for (const channel of [...this.#open.values()]) {
-      if (!channel.isCarriedBy(owner)) continue
-      this.#open.delete(channel.number)
-      channel.end(error)
-    }
+    const channels = [...this.#open.values()].filter((channel) => channel.isCarriedBy(owner))
+    for (const { number } of channels) this.#open.delete(number)
+    for (const channel of channels) channel.end(error)
   }
 
   endAll(error: HearthError): void {

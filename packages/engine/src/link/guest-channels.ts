@@ -1,8 +1,10 @@
-import { BOUNDS } from '@hearth/contract'
+import { BOUNDS, HearthError } from '@hearth/contract'
 import { ChannelTable } from './channel-table.ts'
 import { Channel, type ChannelHandlers, type ChannelOwner } from './channel.ts'
 import { decode } from './dispatch.ts'
 import { encodeFrame } from './encode-frame.ts'
+import { Lane } from './lane.ts'
+import type { LeanSocket } from './lean-socket.ts'
 import { MESSAGE_TYPES, type Messages } from './messages.gen.ts'
 import { WireError } from './wire.ts'
 
@@ -29,30 +31,56 @@ export class GuestChannels extends ChannelTable {
   /** Null: the guest was not told that it may ask. */
   calls: GuestCalls | null = null
   readonly #owner: ChannelOwner
+  readonly #connectLane: () => Promise<LeanSocket | null>
+  readonly #failed: (error: unknown) => void
+  /** One for each session, begun at its first lookup: a sandbox that looks up nothing has none. */
+  #lane: Lane | null = null
   #narrowed = 0
 
-  constructor(owner: ChannelOwner) {
+  /** `failed` is told when a frame of the lane breaks a rule. */
+  constructor(owner: ChannelOwner, connectLane: () => Promise<LeanSocket | null>, failed: (error: unknown) => void) {
     super()
     this.#owner = owner
+    this.#connectLane = connectLane
+    this.#failed = failed
+  }
+
+  override endAll(error: HearthError): void {
+    this.#lane?.close()
+    this.#lane = null
+    super.endAll(error)
   }
 
   /** A frame on a channel that is not open: the first of one that the guest opens, or one that comes late. */
   take(type: number, number: number, payload: Buffer): void {
     if (type === MESSAGE_TYPES.Lookup) this.#lookup(number, decode('Lookup', payload))
     else if (type === MESSAGE_TYPES.Narrowed) this.#narrow(number, decode('Narrowed', payload))
-    else this.takeOnLane(this.#owner, type, number, payload)
+    else this.#takeOn(this.#owner, type, number, payload)
   }
 
-  /** As `take`, where nothing but connections is begun. */
-  takeOnLane(lane: ChannelOwner, type: number, number: number, payload: Buffer): void {
-    if (type === MESSAGE_TYPES.Dial) this.#dial(lane, number, decode('Dial', payload))
+  /** Of the link or the lane. */
+  #takeOn(carrier: ChannelOwner, type: number, number: number, payload: Buffer): void {
+    if (type === MESSAGE_TYPES.Dial) this.#dial(carrier, number, decode('Dial', payload))
     else this.stray(number, payload.length)
+  }
+
+  #openLane(): Lane {
+    return new Lane(this.#connectLane, {
+      frame: (lane, type, number, payload, stable) => {
+        if (number < FIRST_GUEST_CHANNEL) throw new WireError('a channel of the host on the lane')
+        if (!this.receive(lane, type, number, payload, stable)) this.#takeOn(lane, type, number, payload)
+      },
+      failed: this.#failed,
+      ended: (lane) => this.endCarriedBy(lane, new HearthError('link_lost', 'the lane has ended')),
+      abandon: (channel) => this.abandon(channel),
+    })
   }
 
   #lookup(number: number, { name, scope }: Messages['Lookup']): void {
     if (name.length > NAME_CHARACTERS) throw new WireError('a name is longer than names are')
     const address = this.#served().lookup(name, scope)
     this.#owner.sink.push(encodeFrame('Address', address, number))
+    this.#lane ??= this.#openLane()
   }
 
   #dial(owner: ChannelOwner, number: number, dialed: Messages['Dial']): void {
@@ -88,8 +116,7 @@ export class GuestChannels extends ChannelTable {
 
   #served(owner = this.#owner): GuestCalls {
     if (this.calls === null) throw new WireError('the guest asks for names and was not told that it may')
-    if (owner.sink.pendingBytes > UNREAD_BYTES)
-      throw new WireError('the guest asks and does not read the answers')
+    if (owner.sink.pendingBytes > UNREAD_BYTES) throw new WireError('the guest asks and does not read the answers')
     return this.calls
   }
 }

@@ -39,7 +39,9 @@ export class Lane {
     if (this.#closed) return void socket.destroy()
     const owner = this.#owner
     const lane: ChannelOwner = { sink: new FrameSink(socket), abandon: (channel) => owner.abandon(channel) }
-    const decoder = new FrameDecoder((type, number, payload, stable) => owner.frame(lane, type, number, payload, stable))
+    const decoder = new FrameDecoder((type, number, payload, stable) =>
+      owner.frame(lane, type, number, payload, stable),
+    )
     this.#close = () => {
       this.#closed = true
       decoder.stop()

@@ -4,14 +4,12 @@ import { BOUNDS, HearthError } from '@hearth/contract'
 import { Channel, type ChannelHandlers, type ChannelOwner } from './channel.ts'
 import { ChannelTable } from './channel-table.ts'
 import { clockFrame } from './clock-frame.ts'
-import { dispatch } from './dispatch.ts'
 import { encodeFrame } from './encode-frame.ts'
 import { FrameDecoder } from './frame-decoder.ts'
 import { FrameSink } from './frame-sink.ts'
 import { Freezing, type Frozen } from './freezing.ts'
 import { Greeting } from './greeting.ts'
 import { FIRST_GUEST_CHANNEL, GuestChannels, type GuestCalls } from './guest-channels.ts'
-import { Lane, type LaneOwner } from './lane.ts'
 import { LeanSocket } from './lean-socket.ts'
 import { linkError, type LinkEnd } from './link-end.ts'
 import { MESSAGE_TYPES, type MessageName, type Messages } from './messages.gen.ts'
@@ -44,10 +42,7 @@ export class Link implements ChannelOwner {
   readonly #stream: Duplex
   readonly #decoder: FrameDecoder
   readonly #channels = new ChannelTable()
-  readonly #guestChannels = new GuestChannels(this)
-  readonly #connectLane: () => Promise<LeanSocket | null>
-  /** One for each session. Begun when a name is looked up: who looks up nothing connects to nothing. */
-  #lane: Lane | null = null
+  readonly #guestChannels: GuestChannels
   readonly #pings: Pings
   readonly #freezing: Freezing
   readonly #resolveEnded: (end: LinkEnd) => void
@@ -58,8 +53,8 @@ export class Link implements ChannelOwner {
   #end: LinkEnd | null = null
 
   /**
-   * `machineEnd` says how the machine ended, if it did, when the stream is over; null when only the stream is. `connectLane` gives a way to
-   * the guest besides the stream, where there is one.
+   * `machineEnd` says how the machine ended, if it did, when the stream is over; null when only the stream is. `connectLane` connects to the
+   * guest past the keeper, where that can be.
    */
   constructor(
     stream: Duplex,
@@ -70,7 +65,7 @@ export class Link implements ChannelOwner {
     this.ended = ended.promise
     this.#resolveEnded = ended.resolve
     this.#stream = stream
-    this.#connectLane = connectLane
+    this.#guestChannels = new GuestChannels(this, connectLane, (error) => this.#failed(error))
     this.sink = new FrameSink(stream)
     this.#pings = new Pings((token) => this.#send('Ping', { token }, 0))
     this.#freezing = new Freezing(this.sink)
@@ -94,8 +89,6 @@ export class Link implements ChannelOwner {
     const lost = new HearthError('link_lost', 'a new session began on the link')
     this.#endChannels(lost)
     this.#greeting?.fail(lost)
-    this.#lane?.close()
-    this.#lane = null
     this.#welcomed = false
     const greeting = new Greeting(options.timeoutMs ?? BOUNDS.bootTimeoutMs, options.signal)
     this.#greeting = greeting
@@ -245,48 +238,17 @@ export class Link implements ChannelOwner {
       return
     }
     if (this.#freezing.silent) throw new WireError('a frame of a frozen guest')
-    const channel = this.#tableOf(number).get(number)
-    if (channel !== undefined) {
-      this.#dispatch(channel, type, payload, stable)
-      return
-    }
+    if (this.#tableOf(number).receive(this, type, number, payload, stable)) return
     // Before the greeting there is no session whose rules could be broken.
     if (!this.#welcomed) return
     if (number === 0 && type === MESSAGE_TYPES.Pong) this.#pings.received(payload)
     else if (number === 0 && type === MESSAGE_TYPES.Frozen) this.#freezing.received(payload)
-    else if (number >= FIRST_GUEST_CHANNEL) {
-      this.#guestChannels.take(type, number, payload)
-      if (type === MESSAGE_TYPES.Lookup) this.#lane ??= new Lane(this.#connectLane, this.#laneOwner())
-    } else this.#channels.stray(number, payload.length)
-  }
-
-  #laneOwner(): LaneOwner {
-    return {
-      frame: (lane, type, number, payload, stable) => {
-        const channel = this.#guestChannels.get(number)
-        if (channel !== undefined) this.#dispatch(channel, type, payload, stable)
-        else if (number >= FIRST_GUEST_CHANNEL) this.#guestChannels.takeOnLane(lane, type, number, payload)
-        else throw new WireError('a channel of the host on the lane')
-      },
-      failed: (error) => this.#failed(error),
-      ended: (lane) => this.#guestChannels.endCarriedBy(lane, new HearthError('link_lost', 'the lane has ended')),
-      abandon: (channel) => this.abandon(channel),
-    }
+    else if (number >= FIRST_GUEST_CHANNEL) this.#guestChannels.take(type, number, payload)
+    else this.#channels.stray(number, payload.length)
   }
 
   #tableOf(number: number): ChannelTable {
     return number < FIRST_GUEST_CHANNEL ? this.#channels : this.#guestChannels
-  }
-
-  #dispatch(channel: Channel, type: number, payload: Buffer, stable: boolean): void {
-    try {
-      if (dispatch(channel, type, payload, stable, () => this.#tableOf(channel.number).forget(channel))) return
-      throw new WireError(`type ${type} is not an answer to ${channel.request}`)
-    } catch (error) {
-      // Also one whose last message was the bad one must hear of the end of the link.
-      this.#tableOf(channel.number).add(channel)
-      throw error
-    }
   }
 
   #nextChannel(): number {
@@ -323,7 +285,6 @@ export class Link implements ChannelOwner {
     this.#decoder.stop()
     this.sink.stop()
     this.#stream.destroy()
-    this.#lane?.close()
     const error = linkError(end)
     this.#greeting?.fail(error)
     this.#pings.fail(error)

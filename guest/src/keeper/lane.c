@@ -1,20 +1,10 @@
 #define _GNU_SOURCE
-#include "lanes.h"
+#include "lane.h"
 #include "../messages.gen.h"
+#include "accept.h"
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-int accept_own(int listener) {
-  int engine = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (engine < 0) return -1;
-  struct ucred peer;
-  socklen_t size = sizeof peer;
-  bool known = getsockopt(engine, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == 0 || peer.uid == geteuid());
-  if (known) return engine;
-  close(engine);
-  return -1;
-}
 
 static void drop(struct relay *relay) {
   if (relay->lane >= 0) close(relay->lane);
