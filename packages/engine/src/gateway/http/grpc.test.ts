@@ -1,19 +1,26 @@
 import { once } from 'node:events'
 import { connect, createSecureServer, type ClientHttp2Session, type Http2SecureServer } from 'node:http2'
 import { callbackify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import type { Secret } from '@hearth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CertificateAuthority } from '../tls/authority.ts'
+import { LONGEST_MESSAGE } from './packed-messages.ts'
 import { listening, startGateway, type TestGateway } from './inspected.fixture.ts'
 
 const NAME = 'grpc.test'
-const message = (text: string): Buffer => Buffer.concat([Buffer.from([0, 0, 0, 0, text.length]), Buffer.from(text)])
+const value = '8a0c9f4e2d7b6a5c3e1f0d9b8a7c6e5f'
+const message = (text: string, content: Buffer = Buffer.from(text), flags = 0): Buffer => {
+  const head = Buffer.from([flags, 0, 0, 0, 0])
+  head.writeUInt32BE(content.length, 1)
+  return Buffer.concat([head, content])
+}
 
 /** Messages end with its first character, and must not wait for the next. */
 const secrets: Secret[] = [
   {
     name: 'TOKEN',
-    value: '8a0c9f4e2d7b6a5c3e1f0d9b8a7c6e5f',
+    value,
     binding: { name: NAME, placement: { in: 'header', header: 'authorization' } },
   },
 ]
@@ -42,6 +49,31 @@ describe('gRPC through opened TLS', () => {
         stream.respond({ ...head, 'grpc-status': '12', 'grpc-message': 'no such method' }, { endStream: true })
         return
       }
+      if (headers[':path'] === '/Greeter/Packed') {
+        const text = `${value} and ${Buffer.from(value).toString('base64')}`
+        const packed = gzipSync(text)
+        stream.respond({ ...head, 'grpc-encoding': 'gzip' }, { waitForTrailers: true })
+        stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+        const bytes = Buffer.concat([
+          message(text, packed, 1),
+          message(value),
+          message('', gzipSync(''), 1),
+          message('', Buffer.alloc(0), 1),
+        ])
+        for (const byte of bytes) stream.write(Buffer.of(byte))
+        stream.end()
+        return
+      }
+      if (headers[':path'] === '/Greeter/Bomb') {
+        stream.respond({ ...head, 'grpc-encoding': 'gzip' })
+        stream.end(message('', gzipSync(Buffer.alloc(LONGEST_MESSAGE + 1)), 1))
+        return
+      }
+      if (headers[':path'] === '/Greeter/Strange') {
+        stream.respond({ ...head, 'grpc-encoding': 'snappy' })
+        stream.end(message(value))
+        return
+      }
       stream.respond(head, { waitForTrailers: true })
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
       // Each message is answered at once, before the next one comes.
@@ -65,6 +97,7 @@ describe('gRPC through opened TLS', () => {
       ':method': 'POST',
       ':path': path,
       te: 'trailers',
+      'grpc-accept-encoding': 'identity, deflate, gzip',
       'content-type': 'application/grpc',
     })
     const head = Promise.withResolvers<Pick<Answer, 'headers' | 'endedWithHead'>>()
@@ -97,6 +130,28 @@ describe('gRPC through opened TLS', () => {
     expect(answer.body).toContain('got 8')
     expect(answer.body).toContain('got 10')
     expect(seen.at(-1)).toMatchObject({ te: 'trailers' })
+  })
+
+  it('messages that are packed one by one are unpacked and scrubbed', async () => {
+    const answer = await call('/Greeter/Packed', [])
+    expect(answer).toMatchObject({ headers: { ':status': 200 }, trailers: { 'grpc-status': '0' } })
+    const bytes = Buffer.from(answer.body, 'latin1')
+    const messages: string[] = []
+    for (let at = 0; at < bytes.length;) {
+      expect(bytes[at]).toBe(0)
+      const end = at + 5 + bytes.readUInt32BE(at + 1)
+      messages.push(bytes.toString('latin1', at + 5, end))
+      at = end
+    }
+    const placeholder = gateway.secrets.all[0]?.placeholder ?? ''
+    expect(messages).toEqual([expect.stringMatching(`^${placeholder} and A+`), placeholder, '', ''])
+    expect(answer.body).not.toContain(value)
+    expect(seen.at(-1)).toMatchObject({ 'grpc-accept-encoding': 'identity' })
+  })
+
+  it('what cannot be searched is not passed on', async () => {
+    expect(await call('/Greeter/Strange', [])).toMatchObject({ headers: { ':status': 502 } })
+    await expect(call('/Greeter/Bomb', [])).rejects.toThrow('NGHTTP2_INTERNAL_ERROR')
   })
 
   it('an answer that is a status alone stays one', async () => {

@@ -11,6 +11,7 @@ import { readableCodings, requestCodingsOf } from './content-coding.ts'
 import { lookInto } from './encoded-body.ts'
 import type { HttpLimits } from './limits.ts'
 import { valuesOf, without, type Header, type Headers, type Inbound } from './message.ts'
+import { withoutPackedMessages } from './packed-messages.ts'
 import { readStart, readWhole, type Filter, type Keeping } from './pump.ts'
 import { refuse } from './refusal.ts'
 
@@ -172,7 +173,9 @@ function proceed(inbound: Inbound): void {
 /** Asks for nothing that could not be searched for secrets: unknown encodings, and parts of what a secret may be in. */
 function cleanHeaders(headers: Headers, bound: boolean): Headers {
   const cleaned = headers.map(([name, value]): Header =>
-    name.toLowerCase() === 'accept-encoding' ? [name, readableCodings(value) || 'identity'] : [name, value],
+    name.toLowerCase() === 'accept-encoding'
+      ? [name, readableCodings(value) || 'identity']
+      : withoutPackedMessages([name, value]),
   )
   return bound ? without(cleaned, 'range', 'if-range') : cleaned
 }

@@ -1,10 +1,11 @@
-import type { Readable } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
 import type { InspectedConnection } from '../connection.ts'
 import { windowMemory, type Claim } from './body-memory.ts'
 import { codingsOf, Decoded } from './content-coding.ts'
 import { allowedTrailers, withoutHopByHop } from './hop-by-hop.ts'
 import type { HttpLimits } from './limits.ts'
 import { valuesOf, without, type Header, type Headers, type Inbound, type UpstreamResponse } from './message.ts'
+import { messageCoding, UnpackedMessages } from './packed-messages.ts'
 import type { Filter } from './pump.ts'
 import { upstreamFailed } from './refusal.ts'
 
@@ -53,20 +54,23 @@ function checkTransfer(headers: Headers): void {
 /** What cannot be decoded cannot be searched for secrets, and is not passed on. */
 function decode(headers: Headers, body: Readable, claim: Claim): { headers: Headers; body: Readable } {
   const codings = codingsOf(headers)
-  if (codings === null)
+  const messages = messageCoding(headers)
+  if (codings === null || messages === 'unknown')
     throw upstreamFailed('the server encoded its answer in a way that cannot be searched for secrets')
-  if (codings.length === 0) return { headers, body }
+  if (codings.length === 0 && messages === null) return { headers, body }
   let decoded = body
-  for (const coding of codings) {
-    const next = new Decoded(coding, claim)
-    const before = decoded
-    before.on('error', (error) => next.destroy(error))
-    before.once('close', () => {
-      if (!before.readableEnded) next.destroy(new Error('the body broke off'))
-    })
-    decoded = before.pipe(next)
-  }
+  for (const coding of codings) decoded = through(decoded, new Decoded(coding, claim))
+  // That messages may be packed stays said: each of them says that it is not.
+  if (messages !== null) decoded = through(decoded, new UnpackedMessages(messages, claim))
   return { headers: without(headers, 'content-encoding', 'content-length', 'accept-ranges'), body: decoded }
+}
+
+function through(body: Readable, next: Transform): Transform {
+  body.on('error', (error) => next.destroy(error))
+  body.once('close', () => {
+    if (!body.readableEnded) next.destroy(new Error('the body broke off'))
+  })
+  return body.pipe(next)
 }
 
 export function scrubHeaders(headers: Headers, { secrets }: InspectedConnection): Headers {
