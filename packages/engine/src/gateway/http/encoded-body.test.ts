@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { PlaceholderWatch } from '../secrets/placeholder-watch.ts'
+import { SearchTime } from '../secrets/search-time.ts'
 import { Decoded } from './content-coding.ts'
 import { lookInto } from './encoded-body.ts'
 import { pump, readWhole } from './pump.ts'
@@ -11,8 +12,9 @@ const PLACEHOLDER = 'ghp_Zk3vQ9mT1xR7cL5bN8wY2pH6dF4sJ0aG'
 
 /** It fails as soon as it is looked into, long before anybody has asked for it. */
 async function failedBody(): Promise<Readable> {
-  const watch = new PlaceholderWatch([{ name: 'TOKEN', placeholder: PLACEHOLDER }])
-  const body = lookInto(Readable.from([gzipSync(PLACEHOLDER)]), ['gzip'], watch, () => undefined)
+  const time = new SearchTime()
+  const watch = new PlaceholderWatch([{ name: 'TOKEN', placeholder: PLACEHOLDER }], time)
+  const body = lookInto(Readable.from([gzipSync(PLACEHOLDER)]), ['gzip'], { watch, time }, () => undefined)
   body.resume()
   while (!body.destroyed) await sleep(1)
   return body
@@ -20,7 +22,7 @@ async function failedBody(): Promise<Readable> {
 
 test('a body that fails before it is read fails for who reads it, with the reason, and for nobody else', async () => {
   const reason = { context: { refusal: 'placeholder_misplaced' } }
-  await expect(pump(await failedBody(), new PassThrough(), null)).rejects.toMatchObject(reason)
+  await expect(pump(await failedBody(), new PassThrough(), null, new SearchTime())).rejects.toMatchObject(reason)
   await expect(readWhole(await failedBody(), 1000, { claim: () => undefined, idleMs: 1000 })).rejects.toMatchObject(
     reason,
   )

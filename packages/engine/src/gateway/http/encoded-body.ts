@@ -1,6 +1,7 @@
 import { Transform, type Readable, type TransformCallback } from 'node:stream'
 import { HearthError } from '@hearth/contract'
-import type { PlaceholderWatch } from '../secrets/placeholder-watch.ts'
+import type { SandboxSecrets } from '../secrets/sandbox-secrets.ts'
+import type { SearchTime } from '../secrets/search-time.ts'
 import type { Claim } from './body-memory.ts'
 import { Decoded } from './content-coding.ts'
 import { refuse } from './refusal.ts'
@@ -9,20 +10,24 @@ import { refuse } from './refusal.ts'
 const FREE_BYTES = 64 * 1024 * 1024
 const MOST_TIMES = 200
 
+type Searched = Pick<SandboxSecrets, 'watch' | 'time'>
+
 /** Passes a compressed body on as it is, after looking into what each part of it unpacks to. */
 class LookedInto extends Transform {
   readonly #stages: readonly [Decoded, ...Decoded[]]
   readonly #last: Decoded
   readonly #watch: (chunk: Buffer) => void
+  readonly #time: SearchTime
   #waiting: Buffer | null = null
   #packed = 0
   #unpacked = 0
 
-  constructor(stages: readonly [Decoded, ...Decoded[]], watch: PlaceholderWatch) {
+  constructor(stages: readonly [Decoded, ...Decoded[]], { watch, time }: Searched) {
     super()
     // It may fail before somebody reads it, who hears of it then.
     this.on('error', () => undefined)
     const filter = watch.stream('the body')
+    this.#time = time
     this.#stages = stages
     this.#watch = (chunk) => void filter.write(chunk)
     for (const decoded of stages) {
@@ -55,6 +60,10 @@ class LookedInto extends Transform {
       if (this.#unpacked > FREE_BYTES + MOST_TIMES * this.#packed)
         throw refuse('malformed', 'the body unpacks to too much')
       this.#watch(chunk)
+      const { waitMs } = this.#time
+      if (waitMs === 0) return
+      this.#last.pause()
+      setTimeout(() => this.#last.resume(), waitMs)
     } catch (error) {
       this.destroy(error instanceof Error ? error : new Error(String(error)))
     }
@@ -67,10 +76,10 @@ class LookedInto extends Transform {
 }
 
 /** A body that can be forwarded when what it unpacks to has been searched; as it is, when it is not packed. */
-export function lookInto(body: Readable, codings: readonly string[], watch: PlaceholderWatch, claim: Claim): Readable {
+export function lookInto(body: Readable, codings: readonly string[], searched: Searched, claim: Claim): Readable {
   const [first, ...others] = codings.map((coding) => new Decoded(coding, claim))
   if (first === undefined) return body
-  const looked = new LookedInto([first, ...others], watch)
+  const looked = new LookedInto([first, ...others], searched)
   body.on('error', (error) => looked.destroy(error))
   body.once('close', () => {
     if (!body.readableEnded) looked.destroy(new Error('the body broke off'))

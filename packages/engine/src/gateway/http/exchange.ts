@@ -148,7 +148,7 @@ async function sendBody(
     request.end([])
     return
   }
-  if ((await pump(body, request.sink, filter)) === 'closed') return
+  if ((await pump(body, request.sink, filter, connection.secrets.time)) === 'closed') return
   const trailers = allowedTrailers(inbound.trailers())
   connection.secrets.watch.check(trailers.flat().join('\n'), 'the trailers')
   request.end(trailers)
@@ -169,7 +169,7 @@ export async function relay(
     reply.end([])
     return
   }
-  if ((await pump(prepared.body, reply.sink, prepared.filter)) === 'closed') request.abort()
+  if ((await pump(prepared.body, reply.sink, prepared.filter, connection.secrets.time)) === 'closed') request.abort()
   else reply.end(prepared.trailers())
   // The server has said all: what the client still sends is for nobody.
   if (!inbound.body.readableEnded) request.abort()

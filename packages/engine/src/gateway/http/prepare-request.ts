@@ -47,6 +47,7 @@ export async function prepareRequest(
     return { method, target: checked.target, host, headers, body: streamed, filter: null, named, secrets: [] }
   }
   const usable = secure ? secrets.usableIn(name, method, checked.target) : []
+  await secrets.time.turn()
   const head = placeInHead(checked, usable, secrets.watch)
   const keeping = { claim: bodyMemory(secrets, inbound, limits), idleMs: limits.bodyIdleMs }
   const body = checked.hasBody ? await prepareBody(connection, inbound, head, usable, limits, keeping) : null
@@ -97,12 +98,12 @@ async function prepareBody(
     proceed(inbound)
     const whole = await readWhole(inbound.body, limits.bodyBytes, keeping)
     if (whole !== null) {
-      const { body, used } = placeInJson(whole, usable, secrets.watch)
+      const { body, used } = await placeInJson(whole, usable, secrets.watch)
       secrets.watch.check(Buffer.from(inbound.trailers().flat().join('\n'), 'latin1'), 'the trailers')
       return { content: body, used }
     }
   }
-  return { content: lookInto(inbound.body, codings, secrets.watch, windowMemory(secrets, inbound, limits)), used: [] }
+  return { content: lookInto(inbound.body, codings, secrets, windowMemory(secrets, inbound, limits)), used: [] }
 }
 
 /** A name that nothing is bound to learns no value from a placeholder. */

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { SearchTime } from '../secrets/search-time.ts'
 import { refuse } from './refusal.ts'
 
 /** What is done with each part on its way. It may throw, and then nothing of that part is passed on. */
@@ -9,9 +10,14 @@ export interface Filter {
 
 /**
  * Moves a body, no faster than it is taken. `ended` when all of it was handed over, `closed` when the sink takes no more. The sink is not
- * ended: trailers may follow.
+ * ended: trailers may follow. What is searched too slowly waits for its turn.
  */
-export function pump(source: Readable, sink: Writable, filter: Filter | null): Promise<'ended' | 'closed'> {
+export function pump(
+  source: Readable,
+  sink: Writable,
+  filter: Filter | null,
+  time: SearchTime,
+): Promise<'ended' | 'closed'> {
   const { promise, resolve, reject } = Promise.withResolvers<'ended' | 'closed'>()
   const pass = (chunk: Buffer): boolean => chunk.length === 0 || sink.write(chunk)
   const guarded = (step: () => void) => (): void => {
@@ -21,18 +27,40 @@ export function pump(source: Readable, sink: Writable, filter: Filter | null): P
       fail(error)
     }
   }
+  /** Of the part that waits. */
+  let timer: NodeJS.Timeout | null = null
+  let isOver = false
+  let isSettled = false
   const onData = (chunk: Buffer): void =>
     guarded(() => {
-      if (!pass(filter === null ? chunk : filter.write(chunk)) && !sink.writableEnded) source.pause()
+      const waitMs = filter === null ? 0 : time.waitMs
+      if (waitMs > 0) {
+        source.pause()
+        timer = setTimeout(() => goOn(chunk), waitMs)
+      } else if (!pass(filter === null ? chunk : filter.write(chunk)) && !sink.writableEnded) source.pause()
     })()
+  const goOn = (chunk: Buffer): void => {
+    timer = null
+    source.resume()
+    onData(chunk)
+    if (timer === null && isOver && !isSettled) onEnd()
+  }
   const onEnd = guarded(() => {
+    isOver = true
+    if (timer !== null) return
     if (filter !== null) pass(filter.end())
     finish('ended')
   })
-  const onDrain = (): void => void source.resume()
+  const onDrain = (): void => {
+    if (timer === null) source.resume()
+  }
   const onSinkClose = (): void => finish('closed')
-  const onSourceClose = (): void => fail(new Error('the body broke off'))
+  const onSourceClose = (): void => {
+    if (!isOver) fail(new Error('the body broke off'))
+  }
   const detach = (): void => {
+    isSettled = true
+    if (timer !== null) clearTimeout(timer)
     source.off('data', onData).off('end', onEnd).off('error', fail).off('close', onSourceClose)
     sink.off('drain', onDrain).off('close', onSinkClose)
   }

@@ -1,6 +1,7 @@
 import { finished, type Duplex } from 'node:stream'
 import { HearthError } from '@hearth/contract'
 import type { InspectedConnection } from '../connection.ts'
+import type { SearchTime } from '../secrets/search-time.ts'
 import { check, fail, outgoingOf, relay, type ExchangeContext } from './exchange.ts'
 import type { Upgrade } from './http1-server.ts'
 import {
@@ -89,15 +90,18 @@ async function join(
   if (head.length > 0) socket.unshift(head)
   if (response.rest.length > 0) server.unshift(response.rest)
   const filters = filtersFor(connection)
+  const { time } = connection.secrets
   await Promise.all([
-    passOn(socket, server, filters.toServer).catch((error: unknown) => endRefused(connection, inbound, socket, error)),
-    passOn(server, socket, filters.toClient).catch(() => endSoon(socket)),
+    passOn(socket, server, filters.toServer, time).catch((error: unknown) =>
+      endRefused(connection, inbound, socket, error),
+    ),
+    passOn(server, socket, filters.toClient, time).catch(() => endSoon(socket)),
   ])
   endSoon(socket)
 }
 
-async function passOn(from: Duplex, to: Duplex, filter: Filter | null): Promise<void> {
-  if ((await pump(from, to, filter)) === 'ended') to.end()
+async function passOn(from: Duplex, to: Duplex, filter: Filter | null, time: SearchTime): Promise<void> {
+  if ((await pump(from, to, filter, time)) === 'ended') to.end()
 }
 
 /** Messages to the server are searched for placeholders, those to the client for secrets. */

@@ -5,11 +5,11 @@ import type { SandboxSecret } from './sandbox-secrets.ts'
  * Puts values into the fields of a JSON body that they are bound to, and leaves every other byte as it is. A placeholder in another
  * field, or one that is there twice, is refused.
  */
-export function placeInJson(
+export async function placeInJson(
   body: Buffer,
   usable: readonly SandboxSecret[],
   watch: PlaceholderWatch,
-): { readonly body: Buffer; readonly used: readonly SandboxSecret[] } {
+): Promise<{ readonly body: Buffer; readonly used: readonly SandboxSecret[] }> {
   const used: SandboxSecret[] = []
   let text = body.toString('latin1')
   const values: string[] = []
@@ -24,7 +24,7 @@ export function placeInJson(
     values.push(JSON.stringify(secret.value))
     used.push(secret)
   }
-  watch.check(text, 'the body')
+  await watch.checkLong(Buffer.from(text, 'latin1'), 'the body')
   // eslint-disable-next-line no-control-regex -- the marks from above
   const filled = text.replaceAll(/\u0000(\d+)\u0000/g, (_mark, index: string) => values[Number(index)] ?? '')
   return used.length === 0 ? { body, used } : { body: Buffer.from(filled, 'latin1'), used }

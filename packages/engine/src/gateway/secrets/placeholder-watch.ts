@@ -2,20 +2,36 @@ import type { Filter } from '../http/pump.ts'
 import { refuse } from '../http/refusal.ts'
 import { encodedForms, withoutCase, type EncodedForm } from './encoded-forms.ts'
 import { FormMatcher } from './form-matcher.ts'
+import { SearchTime } from './search-time.ts'
 import { StreamTail } from './stream-tail.ts'
+
+const PART_BYTES = 64 * 1024
 
 /** Finds placeholders where they have no business, in every notation that is known, and refuses what holds them. */
 export class PlaceholderWatch {
   readonly #secrets: readonly { readonly name: string; readonly placeholder: string }[]
+  readonly #time: SearchTime
   #made: FormMatcher | null = null
   #madeForNames: FormMatcher | null = null
 
-  constructor(secrets: readonly { readonly name: string; readonly placeholder: string }[]) {
+  constructor(secrets: readonly { readonly name: string; readonly placeholder: string }[], time = new SearchTime()) {
     this.#secrets = secrets
+    this.#time = time
   }
 
   check(text: string | Buffer, where: string): void {
     if (this.#secrets.length > 0) this.#check(typeof text === 'string' ? Buffer.from(text, 'latin1') : text, where)
+  }
+
+  /** The same of much, bit by bit. */
+  async checkLong(bytes: Buffer, where: string): Promise<void> {
+    if (this.#secrets.length === 0) return
+    const search = this.stream(where)
+    for (let at = 0; at < bytes.length; at += PART_BYTES) {
+      // oxlint-disable-next-line no-await-in-loop -- all others have their turn between
+      await this.#time.turn()
+      search.write(bytes.subarray(at, at + PART_BYTES))
+    }
   }
 
   /** Of the name of a header, which may have lost its case. */
@@ -32,7 +48,7 @@ export class PlaceholderWatch {
       write: (chunk) => {
         const bytes = tail.before(chunk)
         this.#check(bytes, where)
-        return tail.passes(bytes, this.#matcher.unfinished(bytes))
+        return this.#time.during(bytes.length, () => tail.passes(bytes, this.#matcher.unfinished(bytes)))
       },
       end: () => tail.rest(),
     }
@@ -43,7 +59,7 @@ export class PlaceholderWatch {
   }
 
   #refuse(matcher: FormMatcher, bytes: Buffer, where: string): void {
-    const [match] = matcher.matches(bytes)
+    const [match] = this.#time.during(bytes.length, () => matcher.matches(bytes))
     if (match === undefined) return
     const name = this.#secrets[match.form.owner]?.name ?? ''
     throw refuse(

@@ -4,6 +4,7 @@ import { pathMatches, plainPath } from '../policy/path-pattern.ts'
 import { newPlaceholder } from './placeholder.ts'
 import { PlaceholderWatch } from './placeholder-watch.ts'
 import { Scrubber } from './scrubber.ts'
+import { SearchTime } from './search-time.ts'
 
 export interface SandboxSecret extends Secret {
   readonly placeholder: string
@@ -16,6 +17,8 @@ const MOST_RETIRED = 64
 export class SandboxSecrets {
   #all: readonly SandboxSecret[]
   #retired: readonly SandboxSecret[] = []
+  /** What searching for all of them takes. */
+  readonly time = new SearchTime()
   #scrubber: Scrubber
   #watch: PlaceholderWatch
 
@@ -25,8 +28,8 @@ export class SandboxSecrets {
       ...secret,
       placeholder: kept.get(secret.name) ?? newPlaceholder(secret.value),
     }))
-    this.#scrubber = new Scrubber(this.#all)
-    this.#watch = new PlaceholderWatch(this.#all)
+    this.#scrubber = new Scrubber(this.#all, this.time)
+    this.#watch = new PlaceholderWatch(this.#all, this.time)
   }
 
   get all(): readonly SandboxSecret[] {
@@ -48,8 +51,8 @@ export class SandboxSecrets {
     this.#all = before.map((secret) => ({ ...secret, ...current.get(secret.name) }))
     const changed = before.filter((secret, index) => !isDeepStrictEqual(secret, this.#all[index]))
     this.#retired = [...this.#retired, ...changed].slice(-MOST_RETIRED)
-    this.#scrubber = new Scrubber([...this.#all, ...this.#retired])
-    this.#watch = new PlaceholderWatch(this.#all)
+    this.#scrubber = new Scrubber([...this.#all, ...this.#retired], this.time)
+    this.#watch = new PlaceholderWatch(this.#all, this.time)
     return changed
   }
 

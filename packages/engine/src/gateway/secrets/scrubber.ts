@@ -1,15 +1,18 @@
 import { encodedForms, withoutCase, type EncodedForm } from './encoded-forms.ts'
 import { FormMatcher, type Match } from './form-matcher.ts'
+import { SearchTime } from './search-time.ts'
 import { StreamTail } from './stream-tail.ts'
 
 /** Puts placeholders in the place of secrets, in whatever form they come. What it gives back is as long as what it got. */
 export class Scrubber {
   readonly #secrets: readonly { readonly value: string; readonly placeholder: string }[]
+  readonly #time: SearchTime
   #made: FormMatcher | null = null
   #madeForNames: FormMatcher | null = null
 
-  constructor(secrets: readonly { readonly value: string; readonly placeholder: string }[]) {
+  constructor(secrets: readonly { readonly value: string; readonly placeholder: string }[], time = new SearchTime()) {
     this.#secrets = secrets
+    this.#time = time
   }
 
   get empty(): boolean {
@@ -30,6 +33,10 @@ export class Scrubber {
   }
 
   bytes(bytes: Buffer): Buffer {
+    return this.#time.during(bytes.length, () => this.#scrubbed(bytes))
+  }
+
+  #scrubbed(bytes: Buffer): Buffer {
     const matches = this.#matcher.matches(bytes)
     if (matches.length === 0) return bytes
     const scrubbed = Buffer.from(bytes)
@@ -42,8 +49,11 @@ export class Scrubber {
     const tail = new StreamTail()
     return {
       write: (chunk) => {
-        const scrubbed = this.bytes(tail.before(chunk))
-        return tail.passes(scrubbed, this.#matcher.unfinished(scrubbed))
+        const bytes = tail.before(chunk)
+        return this.#time.during(bytes.length, () => {
+          const scrubbed = this.#scrubbed(bytes)
+          return tail.passes(scrubbed, this.#matcher.unfinished(scrubbed))
+        })
       },
       end: () => tail.rest(),
     }
