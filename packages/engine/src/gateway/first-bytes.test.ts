@@ -88,6 +88,21 @@ describe('the first bytes', () => {
     expect(found).not.toHaveBeenCalled()
   })
 
+  test('a hello of SSL 2, which servers still take, is one without a name, however it comes', async () => {
+    for (const version of [0x0002, 0x0301, 0x0303]) {
+      const head = Buffer.from([0x80, 9 + 3 + 16, 1, version >> 8, version & 0xff, 0, 3, 0, 0, 0, 16])
+      const hello = Buffer.concat([head, Buffer.alloc(19, 10)])
+      // oxlint-disable-next-line no-await-in-loop -- a few of them
+      expect(await openingOf(hello)).toBe('hello')
+      const found = vi.fn()
+      const watch = firstLineWatch(found)
+      for (const byte of hello) watch(Buffer.of(byte))
+      expect(found).toHaveBeenCalledOnce()
+    }
+    // A call of Thrift's compact protocol.
+    expect(await openingOf(Buffer.from([0x82, 0x21, 1, 3, 0x67, 0x65, 0x74, 0x15, 2, 0, 0, 0]))).toBe('other')
+  })
+
   test('a server that speaks first is not waited for', async () => {
     const [, stream] = duplexPair()
     expect(await readOpening(stream, Promise.resolve())).toEqual({ kind: 'other' })

@@ -1,7 +1,13 @@
 import type { Duplex } from 'node:stream'
 import { HTTP_METHODS } from '@hearth/contract'
 import { isSocks } from './socks.ts'
-import { CLIENT_HELLO_BYTES, readClientHello, type ClientHello } from './tls/client-hello.ts'
+import {
+  CLIENT_HELLO_BYTES,
+  isOldHello,
+  OLD_HELLO_BYTES,
+  readClientHello,
+  type ClientHello,
+} from './tls/client-hello.ts'
 
 /** From the first byte on, a client has this long to say what it speaks. */
 const FIRST_BYTES_MS = 10_000
@@ -73,10 +79,13 @@ function classify(bytes: Buffer): Opening | null {
   const hello = readClientHello(bytes)
   if (hello.kind === 'incomplete') return bytes.length > CLIENT_HELLO_BYTES ? { kind: 'malformed' } : null
   if (hello.kind !== 'other') return hello
+  if (isOldHello(bytes)) return NAMELESS
   const socks = isSocks(bytes)
   if (socks !== false) return socks === null ? null : { kind: 'socks' }
   return classifyText(bytes)
 }
+
+const NAMELESS = { kind: 'hello', serverName: null, encrypted: false, protocols: [] } as const
 
 /** Anything that begins like one of these may become a request. Some servers skip empty lines before it, and some do not mind the case. */
 const METHODS = [...HTTP_METHODS, 'TRACE', 'CONNECT', 'PRI'] as const
@@ -112,8 +121,8 @@ function emptyLines(bytes: Buffer): number {
 }
 
 /**
- * Is shown the bytes that are passed and did not look like HTTP: calls back when their first line turns out to be a request, whose name was
- * never checked.
+ * Is shown the bytes that are passed and did not look like HTTP: calls back when they turn out to be a request
+ * or a hello, whose name was never checked.
  */
 export function firstLineWatch(found: () => void): (chunk: Uint8Array) => void {
   let seen: Buffer | null = Buffer.alloc(0)
@@ -121,8 +130,9 @@ export function firstLineWatch(found: () => void): (chunk: Uint8Array) => void {
     if (seen === null) return
     seen = Buffer.concat([seen, chunk])
     const judged = judgeLine(seen)
-    if (judged === null) return
+    const isHello = isOldHello(seen)
+    if (!isHello && (judged === null || seen.length < OLD_HELLO_BYTES)) return
     seen = null
-    if (judged !== 'none') found()
+    if (isHello || judged !== 'none') found()
   }
 }

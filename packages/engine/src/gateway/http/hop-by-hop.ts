@@ -14,6 +14,15 @@ const HOP_BY_HOP = new Set([
   'expect',
 ])
 
+/** What a message is read by is not taken away by naming it: its body would be read as another one than it is. */
+const NEVER_NAMED = new Set([
+  'content-length',
+  'content-encoding',
+  'content-type',
+  'grpc-encoding',
+  'connect-content-encoding',
+])
+
 /** What concerns two neighbours alone and is never passed on: the known ones, and those that `Connection` names. */
 export function withoutHopByHop(headers: Headers): Headers {
   const named = new Set(
@@ -21,7 +30,7 @@ export function withoutHopByHop(headers: Headers): Headers {
   )
   return headers.filter(([name]) => {
     const key = name.toLowerCase()
-    return !key.startsWith(':') && !HOP_BY_HOP.has(key) && (!named.has(key) || key === 'content-length')
+    return !key.startsWith(':') && !HOP_BY_HOP.has(key) && (!named.has(key) || NEVER_NAMED.has(key))
   })
 }
 

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { SearchTime } from '../secrets/search-time.ts'
+import { PartTurns } from './part-turns.ts'
 import { refuse } from './refusal.ts'
 
 /** What is done with each part on its way. It may throw, and then nothing of that part is passed on. */
@@ -27,40 +28,24 @@ export function pump(
       fail(error)
     }
   }
-  /** Of the part that waits. */
-  let timer: NodeJS.Timeout | null = null
-  let isOver = false
-  let isSettled = false
-  const onData = (chunk: Buffer): void =>
-    guarded(() => {
-      const waitMs = filter === null ? 0 : time.waitMs
-      if (waitMs > 0) {
-        source.pause()
-        timer = setTimeout(() => goOn(chunk), waitMs)
-      } else if (!pass(filter === null ? chunk : filter.write(chunk)) && !sink.writableEnded) source.pause()
-    })()
-  const goOn = (chunk: Buffer): void => {
-    timer = null
-    source.resume()
-    onData(chunk)
-    if (timer === null && isOver && !isSettled) onEnd()
-  }
-  const onEnd = guarded(() => {
-    isOver = true
-    if (timer !== null) return
-    if (filter !== null) pass(filter.end())
-    finish('ended')
+  const turns = new PartTurns(source, {
+    waitMs: () => (filter === null ? 0 : time.waitMs),
+    take: (chunk) =>
+      guarded(() => {
+        if (!pass(filter === null ? chunk : filter.write(chunk)) && !sink.writableEnded) source.pause()
+      })(),
+    end: guarded(() => {
+      if (filter !== null) pass(filter.end())
+      finish('ended')
+    }),
   })
-  const onDrain = (): void => {
-    if (timer === null) source.resume()
-  }
+  const { onData, onEnd, resume: onDrain } = turns
   const onSinkClose = (): void => finish('closed')
   const onSourceClose = (): void => {
-    if (!isOver) fail(new Error('the body broke off'))
+    if (!turns.isOver) fail(new Error('the body broke off'))
   }
   const detach = (): void => {
-    isSettled = true
-    if (timer !== null) clearTimeout(timer)
+    turns.stop()
     source.off('data', onData).off('end', onEnd).off('error', fail).off('close', onSourceClose)
     sink.off('drain', onDrain).off('close', onSinkClose)
   }

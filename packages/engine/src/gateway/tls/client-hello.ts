@@ -40,6 +40,18 @@ export function readClientHello(bytes: Buffer): ClientHello {
   }
 }
 
+/** As many bytes tell one. */
+export const OLD_HELLO_BYTES = 11
+
+/** A hello in the form of SSL 2, which servers still take and which has no place for a name. */
+export function isOldHello(bytes: Buffer): boolean {
+  if (bytes.length < OLD_HELLO_BYTES || ((bytes[0] ?? 0) & 0x80) === 0 || bytes[2] !== CLIENT_HELLO) return false
+  const version = bytes.readUInt16BE(3)
+  const [ciphers, session, challenge] = [5, 7, 9].map((at) => bytes.readUInt16BE(at)) as [number, number, number]
+  const length = bytes.readUInt16BE(0) & 0x7fff
+  return (version === 2 || version >> 8 === 3) && ciphers % 3 === 0 && length === 9 + ciphers + session + challenge
+}
+
 function incomplete(bytes: Buffer): ClientHello {
   return bytes.length > CLIENT_HELLO_BYTES ? { kind: 'malformed' } : { kind: 'incomplete' }
 }
