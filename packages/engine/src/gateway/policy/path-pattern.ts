@@ -1,6 +1,12 @@
 import { globMatches } from './glob.ts'
 
 /**
+ * Escapes of bytes that are no UTF-8 but that lenient readers take for ASCII (`%c0%ae` for a dot), and of characters that others make dots and slashes
+ * of when they normalize: those of full width, and the leaders.
+ */
+const DISGUISED = /%(c[01]|e0%[89]|f0%8|f[5-9a-f]|ef%bc%(8e|8f|bc)|e2%80%a[456])/i
+
+/**
  * The path of a request target as rules see it, without the query. Null when two readers could understand it differently: escapes of
  * unreserved characters, dots, slashes and backslashes, empty or dotted parts, control characters. Such a request is refused where paths matter.
  */
@@ -11,7 +17,7 @@ export function plainPath(target: string): string | null {
   if (/[\u0000-\u0020\u007f-\uffff]/.test(path)) return null
   // Escapes of `/`, `\`, `.`, `%`, NUL and of letters and digits have more than one reading; others (`%20`) have one.
   if (/%(?![0-9a-f]{2})|%(2[ef5]|5c|00|3[0-9]|[46][1-9a-f]|[57][0-9a]|2d|5f|7e)/i.test(path)) return null
-  return path.split('/').some(isDots) ? null : path
+  return DISGUISED.test(path) || path.split('/').some(isDots) ? null : path
 }
 
 /** `.` and `..`, also with parameters (`..;a=b`), which some servers take off before they resolve them. */

@@ -119,6 +119,12 @@ describe('paths', () => {
     '/a/..;/b',
     '/a/.;c=d/b',
     '/a/..%3B/b',
+    '/a/%c0%ae%C0%AE/b',
+    '/a%e0%80%afb',
+    '/a%f0%80%80%afb',
+    '/a%ffb',
+    '/a%EF%BC%8Fb',
+    '/a/%e2%80%a5/b',
   ])('%j has more than one reading', (path) => {
     expect(plainPath(path)).toBe(null)
   })
@@ -127,6 +133,9 @@ describe('paths', () => {
     ['/', '/'],
     ['/a/b?c=/../d', '/a/b'],
     ['/a%20b', '/a%20b'],
+    ['/caf%c3%a9', '/caf%c3%a9'],
+    ['/caf%e9', '/caf%e9'],
+    ['/%e4%bd%a0%ef%bc%81', '/%e4%bd%a0%ef%bc%81'],
     ['/a..b/.c', '/a..b/.c'],
     ['/a;v=1/..b;c', '/a;v=1/..b;c'],
   ])('%s is %s', (target, path) => {
