@@ -1,7 +1,7 @@
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { median, percentile } from './report/row.ts'
-import { KINDS, Load } from './soak/load.ts'
+import { FLOOR, KINDS, Load } from './soak/load.ts'
 import { SoakedServer } from './soak/soaked-server.ts'
 import { verdict, type Minute } from './soak/verdict.ts'
 
@@ -12,7 +12,7 @@ const MiB = 1024 ** 2
 
 async function soak(minutes: number, sandboxes: number, progress: (line: string) => void): Promise<Minute[]> {
   await using server = await SoakedServer.start()
-  const load = new Load(server)
+  using load = new Load(server)
   await load.fill(sandboxes)
   // What is loaded and compiled once is no growth, and no measure of time.
   await load.run(performance.now() + MINUTE_MS / 6)
@@ -28,7 +28,7 @@ async function soak(minutes: number, sandboxes: number, progress: (line: string)
 function describe(number: number, minute: Minute | undefined): string {
   if (minute === undefined) return ''
   const { latencies, footprint } = minute
-  const times = KINDS.map((kind) => {
+  const times = ([...KINDS, FLOOR] as const).map((kind) => {
     const samples = latencies[kind]
     const times = `${median(samples).toFixed(1)}/${percentile(samples, 99).toFixed(1)} ms`
     return `${samples.length} ${kind} ${times}`
@@ -52,7 +52,7 @@ const measured = await soak(Number(values.minutes), Number(values.sandboxes), (l
 const problems = verdict(measured)
 const footprints = measured.map(({ footprint }) => footprint)
 const text = problems.length === 0 ? 'pass' : ['FAIL', ...problems].join('\n')
-process.stdout.write(
-  values.json === true ? `${JSON.stringify({ pass: problems.length === 0, problems, footprints })}\n` : `${text}\n`,
-)
+const floor = measured.map(({ latencies }) => latencies[FLOOR])
+const pass = problems.length === 0
+process.stdout.write(values.json === true ? `${JSON.stringify({ pass, problems, floor, footprints })}\n` : `${text}\n`)
 process.exitCode = problems.length === 0 ? 0 : 1

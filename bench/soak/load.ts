@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Hearth, type RemoteSandbox } from '@hearth/sdk'
 import { timed } from '../context.ts'
+import { FloorHelper } from '../floors/floor-helper.ts'
 
 export const KINDS = ['create', 'exec', 'delete'] as const
-export type Kind = (typeof KINDS)[number]
+/** A plain child of Node, one in each round: how even this machine is by itself. */
+export const FLOOR = 'plain spawn'
+export type Kind = (typeof KINDS)[number] | typeof FLOOR
 export type Latencies = Readonly<Record<Kind, readonly number[]>>
 
 const SPEC = { rung: 'process', template: 'host', ttlMs: 3_600_000, limits: { memoryBytes: 64 * 1024 ** 2 } } as const
@@ -13,10 +16,11 @@ const EXECS = 4
 const ROUND_MS = 250
 
 /** Sandboxes that are used, removed and replaced at a constant pace. Any answer that is not right ends it. */
-export class Load {
+export class Load implements Disposable {
   readonly #hearth: Hearth
+  readonly #floor = new FloorHelper()
   readonly #alive: RemoteSandbox[] = []
-  #samples: Record<Kind, number[]> = { create: [], exec: [], delete: [] }
+  #samples = noSamples()
   #turn = 0
 
   constructor(server: { readonly url: string; readonly key: string }) {
@@ -29,7 +33,7 @@ export class Load {
 
   /** Works until the instant, and gives what every call took. */
   async run(until: number): Promise<Latencies> {
-    this.#samples = { create: [], exec: [], delete: [] }
+    this.#samples = noSamples()
     await Promise.all(Array.from({ length: WORKERS }, (_, index) => this.#work(until, index)))
     return this.#samples
   }
@@ -43,6 +47,7 @@ export class Load {
       for (let exec = 0; exec < EXECS; exec++) await this.#use(this.#turn++)
       const oldest = this.#alive.shift()
       await this.#measure('delete', async () => await oldest?.kill())
+      this.#samples[FLOOR].push(await this.#floor.plainSpawn())
     }
   }
 
@@ -59,4 +64,12 @@ export class Load {
   async #measure(kind: Kind, call: () => Promise<void>): Promise<void> {
     this.#samples[kind].push(await timed(call))
   }
+
+  [Symbol.dispose](): void {
+    this.#floor[Symbol.dispose]()
+  }
+}
+
+function noSamples(): Record<Kind, number[]> {
+  return { create: [], exec: [], delete: [], [FLOOR]: [] }
 }

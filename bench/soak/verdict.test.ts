@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { FLOOR } from './load.ts'
 import { verdict, type Footprint, type Minute } from './verdict.ts'
 
 const MiB = 1024 ** 2
@@ -6,7 +7,7 @@ const MiB = 1024 ** 2
 function minute(latency: number, footprint: Partial<Footprint> = {}): Minute {
   const samples = Array.from({ length: 50 }, () => latency)
   return {
-    latencies: { create: samples, exec: samples, delete: samples },
+    latencies: { create: samples, exec: samples, delete: samples, [FLOOR]: samples },
     footprint: {
       descriptors: 100,
       threads: 10,
