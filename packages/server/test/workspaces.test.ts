@@ -1,6 +1,7 @@
 import { renameSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { WorkspaceView } from '@hearth/contract'
+import type { WorkspaceId, WorkspaceView } from '@hearth/contract'
+import { Hearth } from '@hearth/engine'
 import type { Caller } from '../src/control-plane.ts'
 import { NEVER, TestHome, type TestServer } from '../src/lifecycle/test-server.ts'
 import { Upstream } from '../src/workspaces/testing/upstream.ts'
@@ -133,6 +134,15 @@ describe('a workspace', () => {
     const left = (await server.plane.workspaces.list(caller, { limit: 100, cursor: null })).items
     expect(left.filter(({ parent: of }) => of === id).map((each) => each.id)).toEqual([kept?.id])
     expect((await status(kept?.id ?? '')).files.map(({ path }) => path)).toEqual(['before', 'own'])
+    expect(server.problems).toEqual([])
+  })
+
+  it('has lost nothing while it is being removed: its files go before its row', async () => {
+    const { id } = await make()
+    const { volumeId } = await server.store.workspaces.moveFree(id as WorkspaceId, 'deleting')
+    await using engine = new Hearth({ home: home.path, spareKeepers: 0 })
+    await engine.volumes.discard(volumeId)
+    await server.plane.reconcile()
     expect(server.problems).toEqual([])
   })
 

@@ -31,9 +31,17 @@ export class VolumeReconciliation {
   async #lose(record: VolumeRecord): Promise<void> {
     // It may have been made since the store was looked at.
     if ((await this.#context.hearth.volumes.info(record.id)) !== null) return
+    if (await this.#goesWithItsWorkspace(record)) return
     if (!(await this.#change(record, 'lost', 'volume.lost'))) return
     const missing = new HearthError('volume_not_found', `the files of volume ${record.id} are not in the store`)
     this.#context.report(`volume ${record.id}`, missing)
+  }
+
+  /** The files of a workspace that is removed go before its rows. */
+  async #goesWithItsWorkspace({ tenantId, workspaceId }: VolumeRecord): Promise<boolean> {
+    if (workspaceId === null) return false
+    const workspace = await this.#context.store.workspaces.find(tenantId, workspaceId)
+    return workspace === null || workspace.state === 'deleting'
   }
 
   async #change({ id, tenantId, name, state }: VolumeRecord, to: 'ready' | 'lost', type: string): Promise<boolean> {
