@@ -25,6 +25,8 @@ export type {
   Plan,
   Pool,
   PoolOptions,
+  PrivateImage,
+  PrivatePull,
   Probe,
   Progress,
   ResolveOptions,
