@@ -257,7 +257,8 @@ async function remain(kept: readonly string[]): Promise<void> {
   const { items } = await server.json<{ items: { id: string }[] }>('GET', '/v1/sandboxes?limit=1000')
   for (const { id } of items) if (!kept.includes(id)) await server.call('DELETE', `/v1/sandboxes/${id}`)
   for (const id of kept) {
-    const json = { command: 'echo runs' }
+    // Calls may have taken its home away from it.
+    const json = { command: 'echo runs', cwd: '/' }
     expect(await server.json('POST', `/v1/sandboxes/${id}/exec`, { json })).toMatchObject({ stdout: 'runs\n' })
   }
 }
