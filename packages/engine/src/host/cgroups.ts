@@ -48,6 +48,11 @@ export class Cgroups {
     return { directories: this.parents().map((parent) => join(parent, name)) }
   }
 
+  /** Whether a process of this home has made it. */
+  isOfHome(name: string): boolean {
+    return name.startsWith(this.#mark)
+  }
+
   /** Whether this process will remove it by itself, so that no sweep need look whether it is in use. */
   holds(name: string): boolean {
     return this.#held.has(name)

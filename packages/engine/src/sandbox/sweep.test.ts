@@ -1,9 +1,10 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Hearth } from '../hearth.ts'
+import { cgroupMark } from '../host/cgroups.ts'
 import { endKeeper } from '../host/keeper-process.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'hearth-sweep-'))
@@ -95,10 +96,14 @@ describe('cgroups', () => {
     onTestFinished(() => hearth.dispose())
     const sandbox = await hearth.create(SPEC)
     const held = await groups(hearth)
-    const left = held.map((path) => join(path, '..', '0123456789abcdef0123'))
-    for (const path of left) await mkdir(path)
+    const left = held.map((path) => join(path, '..', `${cgroupMark(home)}0123456789ab`))
+    const elsewhere = held.map((path) => join(path, '..', '00000000000000000000'))
+    for (const path of [...left, ...elsewhere]) await mkdir(path)
     await hearth.sweep({ graceMs: 0 })
     expect(left.filter((path) => existsSync(path))).toEqual([])
+    // Another home may be about to put a sandbox into it.
+    expect(elsewhere.filter((path) => !existsSync(path))).toEqual([])
+    for (const path of elsewhere) await rmdir(path)
     expect(held.filter((path) => !existsSync(path))).toEqual([])
     await sandbox.kill()
     expect(held.filter((path) => existsSync(path))).toEqual([])

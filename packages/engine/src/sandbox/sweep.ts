@@ -158,10 +158,13 @@ async function sweepIds(paths: HostPaths, kept: ReadonlySet<string>, isOld: IsOl
 
 /** Ours are empty once their keeper has ended; the kernel refuses to remove one that is in use. */
 async function sweepCgroups(services: LinkServices, isOld: IsOld): Promise<void> {
+  // Homes share the hierarchies: what another one is just making is always left alone.
+  const isOldElsewhere = oldness(GRACE_MS)
   for (const parent of services.cgroups.parents()) {
     for (const name of await list(parent)) {
       const path = join(parent, name)
-      if (/^[0-9a-f]{20}$/.test(name) && !services.cgroups.holds(name) && (await isOld(path)))
+      if (!/^[0-9a-f]{20}$/.test(name) || services.cgroups.holds(name)) continue
+      if (await (services.cgroups.isOfHome(name) ? isOld : isOldElsewhere)(path))
         await rmdir(path).catch(() => undefined)
     }
   }

@@ -52,7 +52,12 @@ async function capture(machine: Machine, mode: MemoryMode): Promise<{ captured: 
   const directory = join(paths.store, 'snapshots', id)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const captured = await machine.capture(directory, mode)
-  const manifest = { info: { id, limits: DEFAULT_LIMITS }, disk: captured.disk, memory: captured.memory, hostTools: null }
+  const manifest = {
+    info: { id, limits: DEFAULT_LIMITS },
+    disk: captured.disk,
+    memory: captured.memory,
+    hostTools: null,
+  }
   return { captured, from: { id, directory, manifest: manifest as unknown as SnapshotManifest } }
 }
 
